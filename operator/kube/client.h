@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -41,18 +41,23 @@ struct DeleteOptions {
 };
 
 struct ClientOptions {
-  std::chrono::milliseconds timeout{30000};  // of one request, watches excepted
-  double qps = 0;                            // requests a second, 0 = no limit
-  int max_in_flight = 64;                    // more wait for their turn
+  std::chrono::milliseconds timeout{30000};  // of one GET or LIST
+  // Of one write. Shorter than the gap between a leader's renew deadline and the end of its lease
+  // (see lease.h), and told to the server too, so that no write is applied after another leader has
+  // begun.
+  std::chrono::milliseconds write_timeout{4000};
+  double qps = 0;          // requests a second, 0 = no limit
+  int max_in_flight = 64;  // more wait for their turn
   int retries = 3;  // of GET and LIST on kUnavailable and of any verb on 429 with Retry-After
 };
 
-// What happened to a request, for metrics: verb (method), HTTP status (0 = transport error), seconds.
+// What happened to a request, for metrics: verb (method), HTTP status (0 = transport error),
+// seconds.
 using OnRequest = std::function<void(std::string_view method, int status, double seconds)>;
 
 // Verbs of the Kubernetes REST API. Bodies are JSON text, replies are the server's JSON text.
-// Thread-safe. Errors carry the `message` of metav1.Status; every code of base::ErrorCode can occur.
-// Namespace "" means all namespaces (list, watch) or a cluster-scoped object.
+// Thread-safe. Errors carry the `message` of metav1.Status; every code of base::ErrorCode can
+// occur. Namespace "" means all namespaces (list, watch) or a cluster-scoped object.
 class Client {
  public:
   Client(Transport& transport, ClientOptions options, OnRequest on_request = {});
@@ -74,10 +79,15 @@ class Client {
   // kNotFound if it is gone, kConflict if the uid differs. Returns the reply (object or Status).
   base::Result<std::string> Delete(const Resource& resource, const std::string& ns,
                                    const std::string& name, const DeleteOptions& options);
-  // Blocks of the watch's body, as they arrive, not split in lines. Success when the server ended it.
+  // Blocks of the watch's body, as they arrive, not split in lines; first an empty one when the
+  // server has accepted. Success when the server ended it.
   base::Result<void> Watch(const Resource& resource, const std::string& ns,
                            const WatchOptions& options, const OnData& on_data,
                            std::stop_token stop);
+
+  // For shutdown: requests in flight (watches excepted, they have their own token) and all later
+  // ones end with kCancelled. A cancelled write may have been applied.
+  void Cancel();
 
  private:
   struct Limits;

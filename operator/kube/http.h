@@ -18,6 +18,7 @@ struct HttpRequest {
   std::string content_type;  // of `body`
   std::string body;
   std::chrono::milliseconds timeout{30000};  // whole request; for Stream: longest silence
+  std::stop_token stop;                      // Do: gives up with kCancelled within 200 ms
 };
 
 struct HttpResponse {
@@ -30,16 +31,17 @@ struct HttpResponse {
 using OnData = std::function<bool(std::string_view)>;
 
 // One connection pool to one API server, with its credentials. Thread-safe.
-// Errors are transport errors only (kTimeout, kUnavailable, kCancelled); an HTTP status of any value
-// is a response.
+// Errors are transport errors only (kTimeout, kUnavailable, kCancelled); an HTTP status of any
+// value is a response.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual base::Result<HttpResponse> Do(const HttpRequest& request) = 0;
-  // The body of a 200 goes to `on_data` in blocks and `body` of the response stays empty; the body of
-  // any other status is returned as in Do. Returns when the server ends the body (a success), when
-  // `on_data` returns false (a success), when nothing came for `request.timeout` (kTimeout), or when
-  // `stop` is requested (kCancelled, within 200 ms).
+  // The body of a 200 goes to `on_data` in blocks and `body` of the response stays empty; the first
+  // call has an empty block and says that the 200 has come. The body of any other status is
+  // returned as in Do. Returns when the server ends the body (a success), when `on_data` returns
+  // false (a success), when nothing came for `request.timeout` (kTimeout), or when `stop` is
+  // requested (kCancelled, within 200 ms).
   virtual base::Result<HttpResponse> Stream(const HttpRequest& request, const OnData& on_data,
                                             std::stop_token stop) = 0;
 };
