@@ -1,12 +1,15 @@
 #include "core/children.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "core/conditions.h"
 #include "core/counts.h"
 #include "core/manifest.h"
 #include "core/names.h"
+#include "core/policy/autoscale.h"
+#include "core/policy/gang.h"
 #include "core/policy/replace.h"
 
 namespace core {
@@ -27,13 +30,20 @@ class Children {
   Children(Draft* draft, const Observation& seen)
       : draft_(draft), seen_(seen), job_(WithNewStatus(*draft)), manifests_(job_, draft->options) {
     for (const CreateError& error : draft->snapshot.create_errors) {
-      (error.kind == Kind::kService ? service_errors_ : pod_errors_)[error.name] = &error;
+      errors_[error.kind][error.name] = &error;
     }
   }
 
   void Want() {
     const bool services_ready = WantServices();
-    if (services_ready) WantPods();
+    const bool admitted =
+        !Refused(Kind::kPodGroup, !draft_->snapshot.pod_group) && WantPodGroup(draft_);
+    if (services_ready && admitted) {
+      WantPods();
+    } else {
+      missing_ = true;
+    }
+    if (!Refused(Kind::kAutoscaler, !draft_->snapshot.autoscaler)) WantAutoscaler(draft_);
     UpdateCondition();
   }
 
@@ -45,7 +55,7 @@ class Children {
     return job;
   }
 
-  void Obstruct(const char* reason, const std::string& message) {
+  void Obstruct(const std::string& reason, const std::string& message) {
     if (!obstacle_) obstacle_ = Obstacle{reason, Truncated(message, kMaxMessage)};
   }
 
@@ -60,6 +70,14 @@ class Children {
     if (draft_->now >= at) return false;
     draft_->LookAgain(at);
     return true;
+  }
+
+  // Whether the one object of this kind is missing and could not be made a moment ago.
+  bool Refused(Kind kind, bool missing) {
+    auto it = errors_[kind].find(job_.key.name);
+    if (it == errors_[kind].end() || !missing) return false;
+    Obstruct("FailedCreate" + std::string(Name(kind)), it->second->message);
+    return HeldBack(*it->second);
   }
 
   // True when the Service that pods need is there or about to be.
@@ -93,7 +111,7 @@ class Children {
       Obstruct(kFailedCreateService, Taken("services", holder));
       return false;
     }
-    if (auto it = service_errors_.find(replica.name); it != service_errors_.end()) {
+    if (auto it = errors_[Kind::kService].find(replica.name); it != errors_[Kind::kService].end()) {
       Obstruct(kFailedCreateService, it->second->message);
       if (HeldBack(*it->second)) return false;
     }
@@ -105,8 +123,8 @@ class Children {
   bool AllPodsHeldBack() {
     bool held = false;
     for (const Replica& replica : seen_.replicas) {
-      auto it = pod_errors_.find(replica.name);
-      if (it == pod_errors_.end() || !Missing(replica)) continue;
+      auto it = errors_[Kind::kPod].find(replica.name);
+      if (it == errors_[Kind::kPod].end() || !Missing(replica)) continue;
       Obstruct(kFailedCreatePod, it->second->message);
       if (it->second->code != base::ErrorCode::kAlreadyExists && HeldBack(*it->second)) held = true;
     }
@@ -135,8 +153,8 @@ class Children {
         continue;
       }
       if (all_held_back) continue;
-      if (auto it = pod_errors_.find(replica.name);
-          it != pod_errors_.end() && HeldBack(*it->second)) {
+      if (auto it = errors_[Kind::kPod].find(replica.name);
+          it != errors_[Kind::kPod].end() && HeldBack(*it->second)) {
         continue;
       }
       if (!job_scope || !shared) shared = NextTurn(*draft_, seen_, replica);
@@ -175,7 +193,7 @@ class Children {
   const Observation& seen_;
   const Job job_;
   const Manifests manifests_;
-  std::unordered_map<std::string, const CreateError*> pod_errors_, service_errors_;
+  std::map<Kind, std::unordered_map<std::string, const CreateError*>> errors_;
   std::optional<Obstacle> obstacle_;
   bool missing_ = false;  // something that the job needs is not there yet
 };

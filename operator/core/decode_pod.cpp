@@ -67,6 +67,10 @@ bool DecodeMetadata(const Json& json, T* object) {
   return !object->name.empty();
 }
 
+bool Deleting(const Json& json) {
+  return Get(Get(json, "metadata"), "deletionTimestamp").is_string();
+}
+
 void DecodeConditions(const Json& conditions, Pod* pod) {
   if (!conditions.is_array()) return;
   for (const Json& condition : conditions) {
@@ -134,8 +138,32 @@ base::Result<Service> DecodeService(std::string_view text) {
   if (!DecodeMetadata(json, &service)) {
     return base::Error{base::ErrorCode::kInvalidArgument, "not a Service: no metadata.name", {}};
   }
-  service.deleting = Get(Get(json, "metadata"), "deletionTimestamp").is_string();
+  service.deleting = Deleting(json);
   return service;
+}
+
+base::Result<PodGroup> DecodePodGroup(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  PodGroup group;
+  if (!DecodeMetadata(json, &group)) {
+    return base::Error{base::ErrorCode::kInvalidArgument, "not a PodGroup: no metadata.name", {}};
+  }
+  group.phase = GetString(Get(json, "status"), "phase");
+  group.spec_json = Dump(Get(json, "spec"));
+  group.deleting = Deleting(json);
+  return group;
+}
+
+base::Result<Autoscaler> DecodeAutoscaler(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  Autoscaler autoscaler;
+  if (!DecodeMetadata(json, &autoscaler)) {
+    return base::Error{
+        base::ErrorCode::kInvalidArgument, "not a HorizontalPodAutoscaler: no metadata.name", {}};
+  }
+  autoscaler.spec_json = Dump(Get(json, "spec"));
+  autoscaler.deleting = Deleting(json);
+  return autoscaler;
 }
 
 }  // namespace core

@@ -57,6 +57,22 @@ void Draft::PatchPod(const std::string& name, std::string body) {
   actions_.push_back(Patch{Kind::kPod, name, std::move(body)});
 }
 
+void Draft::CreateOwned(Kind kind, const std::string& api_version, const Json& spec) {
+  Json body = {{"apiVersion", api_version},
+               {"kind", std::string(Name(kind))},
+               {"metadata", ChildMetadata(job, job.key.name, Json::object())},
+               {"spec", spec}};
+  actions_.push_back(Create{kind, job.key.name, Dump(body)});
+}
+
+void Draft::PatchOwned(Kind kind, const std::string& name, std::string body) {
+  actions_.push_back(Patch{kind, name, std::move(body)});
+}
+
+void Draft::DeleteOwned(Kind kind, const std::string& name, const std::string& uid) {
+  actions_.push_back(Delete{kind, name, uid, std::nullopt});
+}
+
 void Draft::AskNode(const std::string& node) {
   if (std::find(ask_nodes_.begin(), ask_nodes_.end(), node) == ask_nodes_.end()) {
     ask_nodes_.push_back(node);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "core/observe.h"
 #include "core/plan.h"
 
@@ -32,6 +33,10 @@ class Draft {
   void CreatePod(const std::string& name, std::string body);
   void CreateService(const std::string& name, std::string body);
   void PatchPod(const std::string& name, std::string body);
+  // An object of another kind that the job owns and that has its name: PodGroup, autoscaler.
+  void CreateOwned(Kind kind, const std::string& api_version, const Json& spec);
+  void PatchOwned(Kind kind, const std::string& name, std::string body);
+  void DeleteOwned(Kind kind, const std::string& name, const std::string& uid);
   void AskNode(const std::string& node);
   void Because(const std::string& why);  // for Plan::why
 

@@ -4,6 +4,7 @@
 
 #include "core/environment.h"
 #include "core/names.h"
+#include "core/policy/gang.h"
 
 namespace core {
 namespace {
@@ -59,23 +60,23 @@ bool ServicePerReplica(const Job& job, const Options& options) {
   return options.service_per_replica || job.spec.elastic.has_value();
 }
 
+Json ChildMetadata(const Job& job, const std::string& name, Json labels) {
+  return {{"name", name},
+          {"namespace", job.key.ns},
+          {"labels", labels},
+          {"ownerReferences", Json::array({Json{{"apiVersion", kApiVersion},
+                                                {"kind", kJobKind},
+                                                {"name", job.key.name},
+                                                {"uid", job.uid},
+                                                {"controller", true},
+                                                {"blockOwnerDeletion", true}}})}};
+}
+
 Manifests::Manifests(const Job& job, const Options& options)
     : job_(job), options_(options), port_(RendezvousPort(job.spec)) {
   for (const auto& [type, replica] : job.spec.replicas) {
     templates_[type] = Json::parse(replica.template_json, nullptr, false);
   }
-}
-
-Json Manifests::Metadata(const std::string& name, const Json& labels) const {
-  return {{"name", name},
-          {"namespace", job_.key.ns},
-          {"labels", labels},
-          {"ownerReferences", Json::array({Json{{"apiVersion", kApiVersion},
-                                                {"kind", kJobKind},
-                                                {"name", job_.key.name},
-                                                {"uid", job_.uid},
-                                                {"controller", true},
-                                                {"blockOwnerDeletion", true}}})}};
 }
 
 bool Manifests::WantsInitContainer(ReplicaType type, int index) const {
@@ -94,7 +95,7 @@ std::string Manifests::Pod(ReplicaType type, int index, int replacement) const {
   if (job_.spec.run_policy.restart_scope == RestartScope::kJob) {
     labels[kAttemptLabel] = std::to_string(job_.status.attempt);
   }
-  Json metadata = Metadata(PodName(job_.key.name, type, index), labels);
+  Json metadata = ChildMetadata(job_, PodName(job_.key.name, type, index), labels);
   Json annotations = Get(Get(source, "metadata"), "annotations");
   if (!annotations.is_object()) annotations = Json::object();
   if (replacement > 0) annotations[kReplacementAnnotation] = std::to_string(replacement);
@@ -129,6 +130,7 @@ std::string Manifests::Pod(ReplicaType type, int index, int replacement) const {
     init.push_back(InitContainer(options_.init_container_image,
                                  PodName(job_.key.name, RendezvousType(job_.spec), 0)));
   }
+  JoinGang(job_, options_, type, &metadata, &spec);
   return Dump({{"apiVersion", "v1"},
                {"kind", "Pod"},
                {"metadata", std::move(metadata)},
@@ -141,7 +143,7 @@ std::string Manifests::Service(ReplicaType type, int index) const {
   labels.erase("training.kubeflow.org/job-role");
   return Dump({{"apiVersion", "v1"},
                {"kind", "Service"},
-               {"metadata", Metadata(PodName(job_.key.name, type, index), labels)},
+               {"metadata", ChildMetadata(job_, PodName(job_.key.name, type, index), labels)},
                {"spec",
                 {{"clusterIP", "None"},
                  {"publishNotReadyAddresses", true},
@@ -188,6 +190,7 @@ std::vector<Event> Manifests::Warnings() const {
                           " asks for an init container, but the operator runs without "
                           "--init-container-image: none is added"});
   }
+  for (Event& event : GangWarnings(job_, options_)) events.push_back(std::move(event));
   return events;
 }
 

@@ -22,7 +22,6 @@ class Manifests {
   std::vector<Event> Warnings() const;
 
  private:
-  Json Metadata(const std::string& name, const Json& labels) const;
   bool WantsInitContainer(ReplicaType type, int index) const;
 
   const Job& job_;
@@ -30,6 +29,9 @@ class Manifests {
   int port_;
   std::map<ReplicaType, Json> templates_;
 };
+
+// metadata of an object that the job owns as its controller.
+Json ChildMetadata(const Job& job, const std::string& name, Json labels);
 
 // Whether the job has a Service for each replica (else one, for the rendezvous host).
 bool ServicePerReplica(const Job& job, const Options& options);

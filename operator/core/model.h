@@ -226,12 +226,43 @@ struct Service {
   bool deleting = false;
 };
 
+// The group of a gang-scheduled job, of volcano or scheduler-plugins.
+struct PodGroup {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::string owner_uid;
+  std::string owner_kind;
+  std::string owner_name;
+  std::string job_label;
+  std::string phase;
+  std::string spec_json;
+  bool deleting = false;
+};
+
+// A HorizontalPodAutoscaler.
+struct Autoscaler {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::string owner_uid;
+  std::string owner_kind;
+  std::string owner_name;
+  std::string job_label;
+  std::string spec_json;
+  bool deleting = false;
+};
+
 // JSON text of one object as the API server sends it -> view. Any shape of input: a field of a
 // wrong type counts as not set. Error (kInvalidArgument) only when it is no JSON object with a
 // name.
 base::Result<Job> DecodeJob(std::string_view json);
 base::Result<Pod> DecodePod(std::string_view json);
 base::Result<Service> DecodeService(std::string_view json);
+base::Result<PodGroup> DecodePodGroup(std::string_view json);
+base::Result<Autoscaler> DecodeAutoscaler(std::string_view json);
 
 // RFC 3339 in UTC with seconds, as metav1.Time writes it.
 std::string FormatTime(TimePoint time);

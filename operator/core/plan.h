@@ -49,20 +49,6 @@ struct Holder {
   bool terminating = false;
 };
 
-struct PodGroup {
-  std::string name;
-  std::string uid;
-  std::string phase;
-  std::string spec_json;
-  bool deleting = false;
-};
-struct Autoscaler {
-  std::string name;
-  std::string uid;
-  std::string spec_json;
-  bool deleting = false;
-};
-
 enum class NodeState { kHealthy, kGone, kNotReady, kOutOfService };
 
 // Everything known of one job at one moment.

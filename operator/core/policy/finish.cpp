@@ -5,6 +5,8 @@
 #include "core/conditions.h"
 #include "core/counts.h"
 #include "core/names.h"
+#include "core/policy/autoscale.h"
+#include "core/policy/gang.h"
 
 namespace core {
 namespace {
@@ -139,6 +141,8 @@ void AfterEnd(Draft* draft) {
   RecordCompleted(draft->job.spec, &seen, &status);
   CleanPods(draft, seen);
   if (!seen.AnyActive()) draft->DeleteServices();
+  DropPodGroup(draft);
+  DropAutoscaler(draft);
   CountPods(draft->snapshot, seen, &status);
   if (auto ttl = draft->job.spec.run_policy.ttl_after_finished) {
     const TimePoint at = *status.completion_time + *ttl;

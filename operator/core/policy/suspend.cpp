@@ -4,6 +4,8 @@
 
 #include "core/conditions.h"
 #include "core/counts.h"
+#include "core/policy/autoscale.h"
+#include "core/policy/gang.h"
 
 namespace core {
 
@@ -19,6 +21,8 @@ void Suspend(Draft* draft) {
   draft->Because(message);
   for (const auto& pod : draft->snapshot.pods) draft->DeletePod(*pod);
   draft->DeleteServices();
+  DropPodGroup(draft);
+  DropAutoscaler(draft);
   std::erase_if(status.accounted, [&](const AccountedPod& accounted) {
     return std::none_of(draft->snapshot.pods.begin(), draft->snapshot.pods.end(),
                         [&](const auto& pod) { return pod->uid == accounted.uid; });
