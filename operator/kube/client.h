@@ -65,9 +65,10 @@ class Client {
 
   base::Result<std::string> Get(const Resource& resource, const std::string& ns,
                                 const std::string& name);
-  // One page; the caller follows metadata.continue.
+  // One page; the caller follows metadata.continue. `stop` ends it with kCancelled, as Cancel()
+  // does.
   base::Result<std::string> List(const Resource& resource, const std::string& ns,
-                                 const ListOptions& options);
+                                 const ListOptions& options, std::stop_token stop = {});
   base::Result<std::string> Create(const Resource& resource, const std::string& ns,
                                    const std::string& body);
   base::Result<std::string> Update(const Resource& resource, const std::string& ns,
@@ -91,7 +92,7 @@ class Client {
 
  private:
   struct Limits;
-  base::Result<std::string> Send(HttpRequest request, bool idempotent);
+  base::Result<std::string> Send(HttpRequest request, bool idempotent, std::stop_token stop = {});
   Transport& transport_;
   ClientOptions options_;
   OnRequest on_request_;
