@@ -51,7 +51,6 @@ class Stepper {
     }
     next().phase = Phase::kWatching;
     next().resource_version = page.resource_version;
-    next().failures = 0;
     next().older_lists = 0;
     next().expired_pages = 0;
     Emit(effect::Replace{page.resource_version});
@@ -115,7 +114,10 @@ class Stepper {
   }
 
   void operator()(const input::WatchEnded& ended) {
-    if (!ended.early) return;
+    if (!ended.early) {
+      next().failures = 0;
+      return;
+    }
     // A server that ends every watch at once must not be asked in a tight loop.
     ++next().failures;
     step_.wait = Backoff(next().failures, jitter_);

@@ -19,7 +19,7 @@ struct ReflectorState {
   Phase phase = Phase::kListing;
   std::string continue_token;    // of the list under way
   std::string resource_version;  // "" = nothing has been listed yet
-  int failures = 0;              // in a row
+  int failures = 0;              // since a watch has last brought something
   int older_lists = 0;           // lists in a row that were older than what had been seen
   int expired_pages = 0;         // lists in a row whose continue token had expired
   bool troubled = false;         // Trouble(why) was the last one
