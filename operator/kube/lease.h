@@ -45,6 +45,7 @@ struct LeaseState {
   std::optional<LeaseRecord> observed;  // not set: never read, or the Lease does not exist
   LeaseTime observed_at{};              // when the record was first seen as it is
   bool leading = false;
+  bool must_read = false;  // a request has failed: what is stored may differ from `observed`
   LeaseTime renewed_at{};  // when the last renewal that succeeded was sent
 };
 
@@ -110,6 +111,8 @@ class LeaderElection {
   std::string LastError() const;
 
  private:
+  LeaseInput Perform(const LeaseAction& action);
+
   Client& client_;
   LeaseOptions options_;
   std::function<void(bool)> on_change_;
