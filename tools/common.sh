@@ -29,3 +29,16 @@ FindGo() {
   done
   Die "Go 1.26 or later is needed to build Kubernetes; run tools/deps.sh, which installs it"
 }
+
+# Whether overlay mounts work with a folder as their upper layer (not so inside many containers).
+OverlayWorks() {  # existing folder
+  local try works=1
+  try=$(mktemp -d "$1/overlay-try.XXXXXX")
+  mkdir "$try"/{lower,upper,work,merged}
+  if mount -t overlay overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" \
+    "$try/merged" 2>/dev/null; then
+    umount "$try/merged" && works=0
+  fi
+  rm -rf --one-file-system "$try"
+  return $works
+}

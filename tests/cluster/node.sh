@@ -40,20 +40,10 @@ NodeNetwork() {
   done
 }
 
-# containerd's storage for images: overlayfs unless the folder's file system can't carry one.
-Snapshotter() {
-  local try=$W/overlay-try kind=native
-  mkdir -p "$try"/{lower,upper,work,merged}
-  if mount -t overlay overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" \
-    "$try/merged" 2>/dev/null; then
-    umount "$try/merged" && kind=overlayfs
-  fi
-  rm -rf --one-file-system "$try"
-  echo $kind
-}
-
 NodeConfiguration() {
+  local snapshotter=native
   mkdir -p "$W"/{containerd,cni,kubelet,pod-logs}
+  ! OverlayWorks "$W/containerd" || snapshotter=overlayfs
   # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc fails to lower it.
   cat >"$W/containerd.toml" <<END
 version = 2
@@ -69,7 +59,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.tracing.proc
     bin_dir = "/usr/lib/cni"
     conf_dir = "$W/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "$(Snapshotter)"
+    snapshotter = "$snapshotter"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
 END
@@ -152,13 +142,10 @@ NodeParts() {
   done
 }
 
-# Ready as reported just now: after a kubelet's death the API server shows the old word for a while.
+# The kubelet itself answers and the node is Ready; the word in the API alone may be an old one.
 NodeReady() {
-  local heartbeat now
-  "$PTO_BIN/kubectl" get node $NODE_NAME --no-headers | grep -qw Ready || return 1
-  heartbeat=$("$PTO_BIN/kubectl" get lease -n kube-node-lease $NODE_NAME -o 'jsonpath={.spec.renewTime}')
-  now=$(date +%s)
-  [ $((now - $(date -d "$heartbeat" +%s))) -le 15 ]
+  [ "$("$PTO_BIN/kubectl" get --raw "/api/v1/nodes/$NODE_NAME/proxy/healthz")" = ok ] &&
+    "$PTO_BIN/kubectl" get node $NODE_NAME --no-headers | grep -qw Ready
 }
 
 # Pods end with their processes; then nothing holds the mounts.
@@ -177,7 +164,7 @@ NodeDown() {
   # A shim outlives its containerd; only those of our own socket are ended.
   local cmdline
   for cmdline in /proc/[0-9]*/cmdline; do
-    if tr '\0' ' ' <"$cmdline" 2>/dev/null | grep -q "containerd-shim.*-address $NODE_RUN/containerd.sock"; then
+    if { tr '\0' ' ' <"$cmdline"; } 2>/dev/null | grep -q "containerd-shim.*-address $NODE_RUN/containerd.sock"; then
       kill -9 "$(basename "$(dirname "$cmdline")")" 2>/dev/null || true
     fi
   done
@@ -188,12 +175,23 @@ NodeDown() {
     esac
   done
   "$PTO_BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
-  local direction rule
+  local direction chain rule
   for direction in -i -o; do
     iptables -w -D FORWARD $direction cni0 -j ACCEPT 2>/dev/null || true
   done
-  iptables-save -t nat 2>/dev/null | grep '^-A .*\(CNI-\|name: "pods"\)' | sed 's/^-A/-D/' | while read -r rule; do
-    eval "iptables -w -t nat $rule" 2>/dev/null || true
+  # The masquerading of pods whose sandbox did not end by the kubelet's hand.
+  for chain in $(iptables-save -t nat 2>/dev/null |
+    sed -n 's/^-A POSTROUTING .*name: \\"pods\\".* -j \(CNI-[0-9a-f]*\)$/\1/p'); do
+    rule=$(iptables-save -t nat | grep -- "^-A POSTROUTING .* -j $chain\$" | sed 's/^-A/-D/')
+    eval "iptables -w -t nat $rule" && iptables -w -t nat -F "$chain" && iptables -w -t nat -X "$chain"
+  done
+  # What the kubelet leaves in iptables.
+  for chain in INPUT OUTPUT; do
+    iptables -w -D $chain -j KUBE-FIREWALL 2>/dev/null || true
+  done
+  for chain in filter:KUBE-FIREWALL filter:KUBE-KUBELET-CANARY nat:KUBE-KUBELET-CANARY \
+    mangle:KUBE-KUBELET-CANARY mangle:KUBE-IPTABLES-HINT; do
+    { iptables -w -t "${chain%:*}" -F "${chain#*:}" && iptables -w -t "${chain%:*}" -X "${chain#*:}"; } 2>/dev/null || true
   done
   ip link del cni0 2>/dev/null || true
   rm -rf --one-file-system "$NODE_RUN"
