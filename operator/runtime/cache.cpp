@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/holder.h"
+
 namespace runtime {
 namespace {
 
@@ -27,18 +29,6 @@ bool SeenEnding(const core::Pod& pod) {
 
 bool Terminating(const core::Pod& pod) { return pod.deletion.has_value(); }
 bool Terminating(const core::Service& service) { return service.deleting; }
-
-template <class T>
-core::Holder Describe(core::Kind kind, const T& object) {
-  std::string text = std::string(core::Name(kind)) + " " + object.ns + "/" + object.name;
-  if (object.owner_uid.empty()) {
-    text += ", which has no controller";
-  } else {
-    text += ", controlled by " + object.owner_kind + " " + object.owner_name + " (uid " +
-            object.owner_uid + ")";
-  }
-  return {kind, object.name, std::move(text), Terminating(object)};
-}
 
 // A list of thousands of objects touches each job many times.
 void Unique(std::vector<Touched>& touched) {
@@ -300,7 +290,8 @@ void Cache::AddHolders(const StoredJob& job, core::Snapshot& snapshot) const {
           object->name != core::PodName(job.name, type, static_cast<int>(index))) {
         continue;
       }
-      snapshot.holders.push_back(Describe(kind, *object));
+      snapshot.holders.push_back(
+          {kind, object->name, DescribeHolder(kind, *object), Terminating(*object)});
     }
   };
   for (const auto& [type, spec] : job.spec.replicas) {
@@ -340,9 +331,11 @@ Cache::View Cache::Look(const core::JobKey& key) const {
   return view;
 }
 
-std::size_t Cache::jobs() const {
+std::vector<core::JobKey> Cache::Jobs() const {
   std::lock_guard lock(mutex_);
-  return jobs_.size();
+  std::vector<core::JobKey> keys;
+  for (const auto& [uid, key] : job_by_uid_) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace runtime

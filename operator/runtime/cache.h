@@ -74,7 +74,7 @@ class Cache {
   };
   View Look(const core::JobKey& key) const;
 
-  std::size_t jobs() const;
+  std::vector<core::JobKey> Jobs() const;
 
   // Called, with the mutex held, with each job that went. Set before the watches start.
   void OnJobGone(std::function<void(const core::Job&)> callback) {
