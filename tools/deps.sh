@@ -1,12 +1,12 @@
 #!/bin/bash
 # Installs what is missing on a Debian 12 machine; a second or less when nothing is.
-#   deps.sh [GROUP…]     groups of tools/packages.txt: build python cluster node images (default: all)
+#   deps.sh [GROUP…]     groups of tools/packages.txt: build python cluster node images data (default: all)
 # Python packages (tests/requirements.txt) go to $PTO_CACHE/venv, and so does a Go compiler where the
 # machine has none that is new enough.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 export PATH=$PATH:/usr/sbin:/sbin
-groups=" ${*:-build python cluster node images} "
+groups=" ${*:-build python cluster node images data} "
 
 # Debian splits ensurepip off from python3; nothing else shows whether it is there.
 Present() {

@@ -5,6 +5,7 @@
 #   cluster.sh down DIR    ends every part, unmounts, deletes DIR
 #   cluster.sh status DIR  one line a part; exit 1 when one is dead
 #   cluster.sh node        the DIR of this machine's running node cluster; exit 1 when there is none
+#   cluster.sh ctr …       containerd's own command for that node, e.g. "images import FILE.tar"
 # Variables for "up":
 #   NODE=1                 also scheduler, kubelet, kube-proxy, containerd, CoreDNS and a pod network:
 #                          pods really run. One such cluster a machine, as root.
@@ -136,6 +137,7 @@ Status() {
 [ $# -ge 1 ] || Usage
 case $1 in
   node) NodeRunning ;;
+  ctr) shift && Ctr "$@" ;;
   up | down | status)
     [ $# = 2 ] || Usage
     W=$(realpath -m "$2")
