@@ -1,5 +1,6 @@
 """API servers with the CRD, for the tests of admission: the built one and one that emulates 1.33."""
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -14,6 +15,12 @@ CRD = ROOT / "crds" / "kubeflow.org_pytorchjobs.yaml"
 BIN = pathlib.Path(
     os.environ.get("PTO_CACHE", pathlib.Path.home() / ".cache" / "pytorch-operator"), "bin"
 )
+
+
+@functools.cache
+def crd():
+    """The CRD as a tree, not to be changed."""
+    return yaml.load(CRD.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def pytest_collection_modifyitems(items):
@@ -52,14 +59,17 @@ class Cluster:
                 raise
         return name
 
-    def wait_established(self, name):
-        """Waits until the API server serves a CRD."""
-        for _ in range(300):
+    def wait_served(self, name):
+        """Waits until the API server serves a CRD, and its documentation."""
+        group = name.partition(".")[2]
+        for _ in range(600):
             conditions = self.definitions.read_custom_resource_definition(name).status.conditions
             if any(c.type == "Established" and c.status == "True" for c in conditions or []):
-                return
+                path = f"/openapi/v3/apis/{group}/v1"
+                if self.kubectl("get", "--raw", path, check=False).returncode == 0:
+                    return
             time.sleep(0.1)
-        raise AssertionError(f"{name} was never established")
+        raise AssertionError(f"{name} was never served")
 
     def jobs(self, namespace="default", group="kubeflow.org"):
         """The verbs on PyTorchJobs of one namespace."""
@@ -120,5 +130,5 @@ def bare_cluster(request, tmp_path_factory):
 def cluster(bare_cluster):
     """An API server with the CRD, applied by kubectl from the client's side."""
     bare_cluster.kubectl("apply", "-f", str(CRD.parent))
-    bare_cluster.wait_established(yaml.safe_load(CRD.read_text())["metadata"]["name"])
+    bare_cluster.wait_served(crd()["metadata"]["name"])
     return bare_cluster
