@@ -45,6 +45,8 @@ case $what in
     mkdir -p "$out/etc"
     echo 'operator:x:65532:65532::/:/nonexistent' >"$out/etc/passwd"
     install -Dm 644 "$PTO_ROOT/LICENSE" "$out/usr/share/doc/pytorch-operator/LICENSE"
+    # The notes refer to the licences' full texts there.
+    cp -rL /usr/share/common-licenses "$out/usr/share/"
     ;;
   trainer)
     program=$binaries/mnist-trainer
