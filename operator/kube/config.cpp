@@ -235,8 +235,8 @@ base::Result<Config> InCluster(const std::string& host, const std::string& port)
   Config config;
   config.origin = "in-cluster";
   const bool ipv6 = host.find(':') != std::string::npos;
-  config.server =
-      "https://" + (ipv6 ? "[" + host + "]" : host) + ":" + (port.empty() ? "443" : port);
+  config.server.append("https://").append(ipv6 ? "[" : "").append(host).append(ipv6 ? "]" : "");
+  config.server.append(":").append(port.empty() ? "443" : port);
   config.ca_file = folder / "ca.crt";
   config.token_file = folder / "token";
   std::ifstream in(folder / "namespace");

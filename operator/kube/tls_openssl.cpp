@@ -47,7 +47,12 @@ bool IsIpAddress(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), buffer) == 1;
 }
 
-// Where a connection keeps its socket; the usual place (app data) is taken by boost.
+// Where a connection keeps its socket and a context its State; the usual place for such things (app
+// data) is boost's, which frees what it finds there.
+int ContextIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
 int SocketIndex() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
@@ -102,7 +107,8 @@ struct TlsContext::State {
     SSL* connection = const_cast<SSL*>(ssl);  // OpenSSL offers no other way in
     // A ticket that comes later counts as a handshake, too.
     if (SSL_is_init_finished(connection)) return;
-    const auto* self = static_cast<State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(connection)));
+    const auto* self =
+        static_cast<State*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), ContextIndex()));
     if (!self->is_ip) SSL_set_tlsext_host_name(connection, self->server_name.c_str());
     void* socket = SSL_get_ex_data(connection, SocketIndex());
     if (socket != nullptr && self->on_connected != nullptr) self->on_connected(socket);
@@ -156,7 +162,7 @@ void TlsContext::Attach(ssl_st* connection, void* socket) {
 bool TlsContext::Apply(ssl_ctx_st* context, OnConnected on_connected) {
   state_->on_connected = on_connected;
   bool ok = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
-  SSL_CTX_set_app_data(context, state_.get());
+  SSL_CTX_set_ex_data(context, ContextIndex(), state_.get());
   SSL_CTX_set_info_callback(context, &State::OnHandshake);
   if (state_->trusted) {
     X509_STORE_up_ref(state_->trusted.get());
