@@ -40,6 +40,7 @@ Import() {  # image
   want=docker.io/library/$1:$(Tag "$1")
   have=$("$cluster" ctr images ls -q | grep "^docker.io/library/$1:build-" || true)
   grep -qxF "$want" <<<"$have" || "$cluster" ctr images import "$PTO_CACHE/images/$1.tar"
+  "$cluster" ctr images rm "localhost/$1:latest" >/dev/null 2>&1 || true  # buildah's own name for it
   "$cluster" ctr images tag --force "$want" "docker.io/library/$1:latest" >/dev/null
   for have in $have; do
     [ "$have" = "$want" ] || "$cluster" ctr images rm "$have" >/dev/null
