@@ -22,22 +22,22 @@ struct Resource {
 };
 
 struct ListOptions {
-  std::string label_selector;
-  std::string field_selector;
-  int limit = 500;               // objects a page
-  std::string continue_token;    // of the page before
-  std::string resource_version;  // "" = most recent, "0" = any cached
+  std::string label_selector{};
+  std::string field_selector{};
+  int limit = 500;                 // objects a page
+  std::string continue_token{};    // of the page before
+  std::string resource_version{};  // "" = most recent, "0" = any cached
 };
 
 struct WatchOptions {
-  std::string label_selector;
-  std::string resource_version;
+  std::string label_selector{};
+  std::string resource_version{};
   std::chrono::seconds server_timeout{300};  // timeoutSeconds: the server ends the watch by itself
 };
 
 struct DeleteOptions {
-  std::string uid;                   // precondition; "" = none
-  std::optional<int> grace_seconds;  // not set: the object's own
+  std::string uid{};                   // precondition; "" = none
+  std::optional<int> grace_seconds{};  // not set: the object's own
 };
 
 struct ClientOptions {

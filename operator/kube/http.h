@@ -14,11 +14,11 @@ namespace kube {
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string path;          // absolute, with the query, percent-encoded: "/api/v1/pods?limit=500"
-  std::string content_type;  // of `body`
-  std::string body;
+  std::string path{};  // absolute, with the query, percent-encoded: "/api/v1/pods?limit=500"
+  std::string content_type{};  // of `body`
+  std::string body{};
   std::chrono::milliseconds timeout{30000};  // whole request; for Stream: longest silence
-  std::stop_token stop;                      // Do: gives up with kCancelled within 200 ms
+  std::stop_token stop{};                    // Do: gives up with kCancelled within 200 ms
 };
 
 struct HttpResponse {
