@@ -147,7 +147,6 @@ class Children {
     for (const Replica& replica : seen_.replicas) {
       if (replica.stale != nullptr) missing_ = true;
       if (!Missing(replica)) continue;
-      missing_ = true;
       if (replica.holder != nullptr) {
         Obstruct(kFailedCreatePod, Taken("pods", *replica.holder));
         continue;
@@ -162,6 +161,7 @@ class Children {
         draft_->LookAgain(shared->at);
         continue;
       }
+      missing_ = true;
       draft_->CreatePod(replica.name,
                         manifests_.Pod(replica.type, replica.index, shared->replacement));
     }
@@ -195,7 +195,9 @@ class Children {
   const Manifests manifests_;
   std::map<Kind, std::unordered_map<std::string, const CreateError*>> errors_;
   std::optional<Obstacle> obstacle_;
-  bool missing_ = false;  // something that the job needs is not there yet
+  // Something that the job needs is not there yet and could be: a replacement whose delay has not
+  // passed is no such thing.
+  bool missing_ = false;
 };
 
 }  // namespace

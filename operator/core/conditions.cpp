@@ -59,6 +59,7 @@ void Order(JobStatus* status) {
       if (true_one) return 1;
       return c.status ? 4 : 2;
     }
+    if (!IsExclusive(c.type)) return true_one ? 1 : 2;  // somebody else's
     return c.status ? 5 : 2;
   };
   std::stable_sort(status->conditions.begin(), status->conditions.end(),

@@ -14,7 +14,8 @@ constexpr size_t kMaxMessage = 1024;
 
 // What a replica waits for, in the scheduler's or the kubelet's words.
 std::optional<Waiting> WaitsFor(const Pod& pod) {
-  if (pod.deletion) return std::nullopt;
+  const bool ended = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+  if (pod.deletion || ended) return std::nullopt;
   if (pod.phase == PodPhase::kPending && !pod.unschedulable.empty()) {
     return Waiting{pod.name, "Unschedulable", Truncated(pod.unschedulable, kMaxMessage)};
   }
@@ -62,17 +63,17 @@ void CountPods(const Snapshot& snapshot, const Observation& seen, JobStatus* sta
     auto count = counts.find(pod->type);
     if (pod->index < 0 || count == counts.end()) continue;
     const bool ended = pod->phase == PodPhase::kSucceeded || pod->phase == PodPhase::kFailed;
-    if (pod->phase == PodPhase::kRunning || (suspended && pod->deletion && !ended)) {
-      ++count->second.active;
-    }
+    // While suspended every pod is on its way out, and counts until it is gone.
+    if (pod->phase == PodPhase::kRunning || (suspended && !ended)) ++count->second.active;
+    const bool surplus = pod->index >= job.spec.Replicas(pod->type);
+    if (pod->phase == PodPhase::kFailed && !surplus) ++count->second.failed;
     if (pod->ready && !ended) ++count->second.ready;
   }
   int running = 0, wanted = 0, succeeded = 0;
   for (const Replica& replica : seen.replicas) {
     ReplicaStatus& count = counts[replica.type];
     ++wanted;
-    if (replica.Runs() && !replica.Terminating()) ++running;
-    if (replica.verdict) ++count.failed;
+    if (!suspended && replica.Runs() && !replica.Terminating()) ++running;
     if (replica.completed) {
       ++count.succeeded;
       ++succeeded;

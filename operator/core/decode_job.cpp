@@ -93,8 +93,8 @@ ElasticPolicy DecodeElastic(const Json& json, int workers) {
   ElasticPolicy elastic;
   elastic.min_replicas = GetInt(json, "minReplicas");
   elastic.max_replicas = GetInt(json, "maxReplicas");
-  if (!elastic.min_replicas) elastic.min_replicas = elastic.max_replicas.value_or(workers);
-  if (!elastic.max_replicas) elastic.max_replicas = elastic.min_replicas;
+  if (!elastic.min_replicas) elastic.min_replicas = workers;
+  if (!elastic.max_replicas) elastic.max_replicas = workers;
   elastic.rdzv_backend = GetString(json, "rdzvBackend");
   elastic.rdzv_port = GetInt(json, "rdzvPort");
   elastic.rdzv_host = GetString(json, "rdzvHost");

@@ -115,6 +115,7 @@ base::Result<Pod> DecodePod(std::string_view text) {
   pod.incarnation = GetString(annotations, kIncarnationAnnotation);
   pod.created = GetTime(metadata, "creationTimestamp").value_or(TimePoint{});
   pod.deletion = GetTime(metadata, "deletionTimestamp");
+  pod.forced = pod.deletion && GetInt(metadata, "deletionGracePeriodSeconds") == 0;
   pod.node = GetString(Get(json, "spec"), "nodeName");
   const Json& status = Get(json, "status");
   pod.phase = ParsePhase(GetString(status, "phase"));

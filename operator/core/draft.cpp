@@ -125,6 +125,7 @@ void RecordCreated(Draft* draft) {
   SetCondition(&draft->status, kCreated, true, kReasonCreated,
                "PyTorchJob " + draft->name() + " is created.", draft->now);
   draft->transitions.push_back(Transition::kCreated);
+  if (!draft->job.errors.empty()) return;  // its templates may be of any shape
   for (Event& event : Manifests(draft->job, draft->options).Warnings()) {
     draft->events.push_back(std::move(event));
   }

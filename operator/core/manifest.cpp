@@ -165,9 +165,12 @@ std::vector<Event> Manifests::Warnings() const {
         PodRestartPolicy(job_.spec.run_policy, job_.spec.replicas.at(type).restart_policy);
     if (!own.empty() && own != ours) restart_policies.emplace_back(Name(type));
     if (!Get(spec, "containers").is_array()) continue;
-    const auto variables = RendezvousVariables(job_, type, 0, port_);
-    for (Json container : Get(spec, "containers")) {
-      if (container.is_object()) ApplyVariables(variables, &container, &replaced);
+    // A RANK that is right for the first pod is wrong for the others.
+    for (int index : {0, std::max(0, job_.spec.Replicas(type) - 1)}) {
+      const auto variables = RendezvousVariables(job_, type, index, port_);
+      for (Json container : Get(spec, "containers")) {
+        if (container.is_object()) ApplyVariables(variables, &container, &replaced);
+      }
     }
   }
   if (!restart_policies.empty()) {

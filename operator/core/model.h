@@ -201,6 +201,7 @@ struct Pod {
   TimePoint created{};
   std::optional<TimePoint> started;   // status.startTime
   std::optional<TimePoint> deletion;  // metadata.deletionTimestamp: when the grace period ends
+  bool forced = false;                // deleted with grace 0: only finalizers keep it
   std::optional<TimePoint> changed;   // latest transition of any condition
   bool ready = false;
   std::string reason;         // status.reason: Evicted, NodeLost, …

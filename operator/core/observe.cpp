@@ -94,9 +94,9 @@ void RecordCompleted(const JobSpec& spec, Observation* observation, JobStatus* s
     std::erase_if(replica.completed, [&](int index) { return index >= spec.Replicas(type); });
   }
   for (Replica& replica : observation->replicas) {
-    if (replica.pod != nullptr && replica.pod->phase == PodPhase::kSucceeded) {
-      replica.completed = true;
-    }
+    const Pod* pod = replica.pod;
+    if (pod == nullptr && replica.departed != nullptr) pod = replica.departed->pod.get();
+    if (pod != nullptr && pod->phase == PodPhase::kSucceeded) replica.completed = true;
     if (replica.completed) status->replicas[replica.type].completed.insert(replica.index);
   }
 }

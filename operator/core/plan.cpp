@@ -78,16 +78,11 @@ void Run(Draft* draft) {
 
 Plan Decide(const Snapshot& snapshot, TimePoint now, const Options& options) {
   const Job& job = *snapshot.job;
-  Draft draft(snapshot, now, options);
   const auto& manager = job.spec.run_policy.managed_by;
-  if (job.deleting) {
-    draft.Because("the job is being deleted");
-    return draft.Finish();
-  }
-  if (manager && *manager != kOwnManager) {
-    draft.Because("managed by " + *manager);
-    return draft.Finish();
-  }
+  // Nothing at all, not even conditions in another order than ours.
+  if (job.deleting) return {{}, {}, {}, "the job is being deleted"};
+  if (manager && *manager != kOwnManager) return {{}, {}, {}, "managed by " + *manager};
+  Draft draft(snapshot, now, options);
   if (draft.status.Finished()) {
     AfterEnd(&draft);
   } else if (!job.errors.empty()) {

@@ -17,6 +17,12 @@ LastFailure Describe(const Observation& seen, const Replica& replica) {
   return DescribeFailure(*replica.pod, seen.training_container.at(replica.type));
 }
 
+// The latest failure stays.
+void Note(JobStatus* status, LastFailure failure) {
+  if (status->last_failure && status->last_failure->time > failure.time) return;
+  status->last_failure = std::move(failure);
+}
+
 std::string Why(const Observation& seen, const Replica& replica) {
   if (replica.verdict) return Sentence(Describe(seen, replica));
   return "Pod " + replica.name + (replica.pod != nullptr ? " is being deleted" : " was deleted");
@@ -51,23 +57,23 @@ bool LostUnseen(const Job& job, const Replica& replica) {
 bool NewAttempt(Draft* draft, const Observation& seen) {
   std::vector<const Replica*> lost;
   const Replica* failed = nullptr;
+  const Replica* disrupted = nullptr;
   for (const Replica& replica : seen.replicas) {
     if (replica.completed) continue;
     const bool gone = replica.Vanishing() || LostUnseen(draft->job, replica);
     if (!replica.verdict && !gone) continue;
     lost.push_back(&replica);
     if (failed == nullptr && replica.verdict == Verdict::kRetry) failed = &replica;
+    if (disrupted == nullptr && replica.verdict == Verdict::kDisrupted) disrupted = &replica;
   }
   if (lost.empty()) return false;
   JobStatus& status = draft->status;
   ++status.attempt;
-  if (failed != nullptr) {
-    ++status.restart_count;
-    status.last_failure = Describe(seen, *failed);
-  }
+  if (failed != nullptr) ++status.restart_count;
+  const Replica& first = failed != nullptr ? *failed : disrupted != nullptr ? *disrupted : *lost[0];
+  if (first.verdict) Note(&status, Describe(seen, first));
   for (auto& [type, replica] : status.replicas) replica.completed.clear();
   status.accounted.clear();
-  const Replica& first = failed != nullptr ? *failed : *lost.front();
   StartRestarting(draft, first, CountLike(lost, first.type), Why(seen, first));
   return true;
 }
@@ -111,7 +117,7 @@ bool Replace(Draft* draft, const Observation& seen) {
     if (!accounted->failed) {
       accounted->failed = true;
       if (replica.verdict == Verdict::kRetry) ++status.restart_count;
-      status.last_failure = Describe(seen, replica);
+      Note(&status, Describe(seen, replica));
       fresh.push_back(&replica);
     }
     const TimePoint end = EndOf(*replica.pod);
@@ -145,11 +151,12 @@ void DeleteStale(Draft* draft, const Observation& seen) {
 }
 
 Turn NextTurn(const Draft& draft, const Observation& seen, const Replica& replica) {
+  // Without a trace of a predecessor it is the first pod, or counting starts anew.
+  const Turn anew{TimePoint::min(), draft.status.Is(kRestarting) ? 1 : 0};
   if (JobScope(draft.job)) {
-    if (draft.status.attempt == 0) return {TimePoint::min(), 0};
-    return NextAttempt(seen);
+    return seen.stale.empty() && seen.stale_departed.empty() ? anew : NextAttempt(seen);
   }
-  if (replica.departed == nullptr) return {TimePoint::min(), 0};
+  if (replica.departed == nullptr) return anew;
   const Pod& pod = *replica.departed->pod;
   const TimePoint end =
       pod.phase == PodPhase::kFailed ? EndOf(pod) : std::max(EndOf(pod), replica.departed->gone);
@@ -173,7 +180,9 @@ void UpdateProgress(Draft* draft, const Observation& seen) {
     if (replica.completed) continue;
     const bool old_attempt = replica.stale != nullptr && JobScope(job);
     const bool comes_back = replica.pod != nullptr && replica.pod->replacement > 0 && !runs;
-    replacing = replacing || replica.verdict || replica.Vanishing() || old_attempt || comes_back;
+    const bool missing = replica.pod == nullptr && status.Is(kRestarting);
+    replacing =
+        replacing || replica.verdict || replica.Vanishing() || old_attempt || comes_back || missing;
   }
   const bool has_master = job.spec.HasMaster();
   if (has_master ? master_runs : any_runs) {
@@ -200,7 +209,7 @@ void DeleteStuck(Draft* draft) {
   const seconds timeout = draft->options.stuck_pod_timeout;
   if (timeout == seconds{0}) return;
   for (const auto& pod : draft->snapshot.pods) {
-    if (!pod->deletion || pod->node.empty()) continue;
+    if (!pod->deletion || pod->forced || pod->node.empty()) continue;
     const TimePoint at = *pod->deletion + timeout;
     if (draft->now < at) {
       draft->LookAgain(at);
