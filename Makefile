@@ -1,7 +1,7 @@
 # The commands of this project; "make" alone lists them.
 # Everything that is downloaded or built outside the tree is kept under $PTO_CACHE.
 .DEFAULT_GOAL := help
-.PHONY: help deps build images demo demo-down test test-fast format clean
+.PHONY: help deps build images demo demo-down test test-fast test-faults format clean
 
 help:
 	@sed -n 's/^## /  /p' $(MAKEFILE_LIST)
@@ -22,6 +22,12 @@ test:
 ## make test-fast   the tests that need no cluster
 test-fast:
 	@tests/run --fast
+
+## make test-faults the fault ring: every fault at every write and watch event of some scenarios
+##                  (FULL=1: of all; ARGS="--scenario ttl"; see tests/faults/README.md)
+test-faults:
+	@tools/deps.sh
+	@. tools/common.sh && $$PTO_CACHE/venv/bin/python tests/faults/run.py $(if $(FULL),--full) $(ARGS)
 
 ## make build       operator and trainer, in build/release/bin
 build: deps

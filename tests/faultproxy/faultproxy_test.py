@@ -233,6 +233,22 @@ def test_a_partition_and_its_end(through):
     through(scenario)
 
 
+def test_what_was_given_up_during_a_partition_never_arrives(through):
+    async def scenario(bench):
+        bench.proxy.silence()
+        with pytest.raises(BROKEN):
+            body = {"metadata": {"name": "given-up"}}
+            await asyncio.to_thread(
+                bench.core.create_namespaced_config_map, "default", body, _request_timeout=1
+            )
+        bench.proxy.speak()
+        await bench.create("afterwards")
+        assert "given-up" not in await bench.names()
+        await bench.remove("afterwards")
+
+    through(scenario)
+
+
 def test_an_older_list(through):
     async def scenario(bench):
         def listed():

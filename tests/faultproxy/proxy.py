@@ -117,7 +117,7 @@ class Proxy:
         body = await wire.body()
         if body is None:
             return False
-        await self._open.wait()
+        await self._gate(wire)
         request = self._note(head, body)
         headers = end_to_end(head.headers)
         if (b"authorization", f"Bearer {TOKEN}".encode()) not in headers:
@@ -132,9 +132,16 @@ class Proxy:
             reply = await self._ask(request, headers)
             if fault:
                 reply = await fault.after(request, reply, self)
-        await self._open.wait()
+        await self._gate(wire)
         await self._tell(wire, request, reply)
         return wire.next_cycle()
+
+    async def _gate(self, wire):
+        """Waits for the end of a silence. What a client has given up by then never arrives."""
+        if not self._open.is_set():
+            await self._open.wait()
+            if wire.reader.at_eof():
+                raise CutConnection
 
     def _note(self, head, body):
         writes = head.method in (b"POST", b"PUT", b"PATCH", b"DELETE")
@@ -168,6 +175,8 @@ class Proxy:
             self.trouble.append(f"{request}: {error!r}")
             raise CutConnection from error
         request.status = reply.status
+        if request.write and reply.status < 300:
+            request.reply = reply.body
         request.ended = asyncio.get_running_loop().time()
         if request.verb == "list" and reply.status == 200 and b'"continue":"' not in reply.body:
             self.first_lists.setdefault(request.resource, reply)
@@ -200,9 +209,9 @@ class Proxy:
 
     async def _relay(self, wire, lines):
         async for line in lines:
-            await self._open.wait()
+            await self._gate(wire)
             await wire.send(h11.Data(data=line + b"\n"))
-        await self._open.wait()
+        await self._gate(wire)
         await wire.send(h11.EndOfMessage())
 
 

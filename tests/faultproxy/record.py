@@ -1,6 +1,7 @@
 """What a proxy remembers of each request, and how rules choose among them."""
 
 import dataclasses
+import json
 import urllib.parse
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -21,6 +22,7 @@ class Request:
     status: int = 0  # the server's answer, 0 = the server was not asked or did not answer
     told: int = 0  # what the client was told, 0 = nothing
     fault: str = ""
+    reply: bytes = b""  # of a write that was done
     verb: str = ""
     resource: str = ""
     namespace: str = ""
@@ -39,6 +41,14 @@ class Request:
         self.verb = VERBS.get(self.method, "get" if self.name else "list")
         if self.verb == "list" and self.query.get("watch", "").lower() in ("1", "true"):
             self.verb = "watch"
+
+    @property
+    def version(self):
+        """The resourceVersion that a create, update or patch led to: an order of all writes, by
+        whomever. 0 for everything else."""
+        if self.method == "DELETE" or not self.reply:
+            return 0
+        return int(json.loads(self.reply)["metadata"]["resourceVersion"])
 
     def __str__(self):
         what = "/".join(part for part in (self.resource, self.name, self.subresource) if part)
