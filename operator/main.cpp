@@ -107,7 +107,7 @@ class Process {
     cache_.OnJobGone([this](const core::Job& job) {
       if (controller_->running() && Managed(job)) metrics_.JobDeleted(job.key.ns);
     });
-    watches_.emplace(client_, flags_.namespaces, cache_, queue_, log_);
+    watches_.emplace(client_, flags_.namespaces, flags_.gang_scheduler, cache_, queue_, log_);
     if (flags_.leader_elect) {
       election_thread_ = std::jthread([this](std::stop_token stop) { election_.Run(stop); });
     }

@@ -58,9 +58,11 @@ void Draft::PatchPod(const std::string& name, std::string body) {
 }
 
 void Draft::CreateOwned(Kind kind, const std::string& api_version, const Json& spec) {
+  // By these labels the operator watches what it has made.
+  const Json labels = {{kOperatorNameLabel, kOperatorName}, {kJobNameLabel, job.key.name}};
   Json body = {{"apiVersion", api_version},
                {"kind", std::string(Name(kind))},
-               {"metadata", ChildMetadata(job, job.key.name, Json::object())},
+               {"metadata", ChildMetadata(job, job.key.name, labels)},
                {"spec", spec}};
   actions_.push_back(Create{kind, job.key.name, Dump(body)});
 }

@@ -14,7 +14,8 @@ std::string JobOfName(const std::string& name) {
   if (digits == std::string::npos || digits + 1 == name.size() || name[digits] != '-') return "";
   const std::string_view stem = std::string_view(name).substr(0, digits);
   for (core::ReplicaType type : {core::ReplicaType::kMaster, core::ReplicaType::kWorker}) {
-    const std::string suffix = "-" + std::string(core::LowerName(type));
+    std::string suffix = "-";
+    suffix += core::LowerName(type);
     if (stem.size() > suffix.size() && stem.ends_with(suffix)) {
       return std::string(stem.substr(0, stem.size() - suffix.size()));
     }
@@ -119,8 +120,8 @@ void Cache::Changed(const Change<core::Pod>& change, bool listed, std::vector<To
   }
 }
 
-void Cache::Changed(const Change<core::Service>& change, bool listed,
-                    std::vector<Touched>& touched) {
+template <class T>
+void Cache::Changed(const Change<T>& change, bool listed, std::vector<Touched>& touched) {
   const Priority priority = listed ? Priority::kBacklog : Priority::kNormal;
   if (change.before && (!change.after || change.after->uid != change.before->uid)) {
     outside_watch_.erase(change.before->uid);
@@ -199,6 +200,17 @@ std::vector<Touched> Cache::Replace(const std::string& scope, std::vector<core::
   return ReplaceIn(services_, core::Kind::kService, scope, std::move(services), resource_version);
 }
 
+std::vector<Touched> Cache::Replace(const std::string& scope, std::vector<core::PodGroup> groups,
+                                    const std::string& resource_version) {
+  return ReplaceIn(pod_groups_, core::Kind::kPodGroup, scope, std::move(groups), resource_version);
+}
+
+std::vector<Touched> Cache::Replace(const std::string& scope, std::vector<core::Autoscaler> scalers,
+                                    const std::string& resource_version) {
+  return ReplaceIn(autoscalers_, core::Kind::kAutoscaler, scope, std::move(scalers),
+                   resource_version);
+}
+
 std::vector<Touched> Cache::Apply(const std::string& scope, core::Job job, bool deleted) {
   return ApplyTo(jobs_, core::Kind::kJob, scope, Stored(std::move(job)), deleted);
 }
@@ -209,6 +221,14 @@ std::vector<Touched> Cache::Apply(const std::string& scope, core::Pod pod, bool 
 
 std::vector<Touched> Cache::Apply(const std::string& scope, core::Service service, bool deleted) {
   return ApplyTo(services_, core::Kind::kService, scope, std::move(service), deleted);
+}
+
+std::vector<Touched> Cache::Apply(const std::string& scope, core::PodGroup group, bool deleted) {
+  return ApplyTo(pod_groups_, core::Kind::kPodGroup, scope, std::move(group), deleted);
+}
+
+std::vector<Touched> Cache::Apply(const std::string& scope, core::Autoscaler scaler, bool deleted) {
+  return ApplyTo(autoscalers_, core::Kind::kAutoscaler, scope, std::move(scaler), deleted);
 }
 
 void Cache::Advance(core::Kind kind, const std::string& scope,
@@ -282,7 +302,8 @@ bool Cache::HasSeen(core::Kind kind, const std::string& ns,
 
 void Cache::AddHolders(const StoredJob& job, core::Snapshot& snapshot) const {
   auto add = [&](core::Kind kind, const auto& store, core::ReplicaType type, int replicas) {
-    const std::string prefix = job.name + "-" + std::string(core::LowerName(type)) + "-";
+    std::string prefix = job.name + "-";
+    prefix.append(core::LowerName(type)).append("-");
     for (const auto& object : store.WithPrefix(job.ns, prefix)) {
       if (object->owner_uid == job.uid) continue;
       const uint64_t index = Revision(std::string_view(object->name).substr(prefix.size()));
@@ -308,6 +329,8 @@ Cache::View Cache::Look(const core::JobKey& key) const {
   view.snapshot.job = job;
   view.snapshot.pods = pods_.OwnedBy(job->uid);
   view.snapshot.services = services_.OwnedBy(job->uid);
+  for (const auto& group : pod_groups_.OwnedBy(job->uid)) view.snapshot.pod_group = *group;
+  for (const auto& scaler : autoscalers_.OwnedBy(job->uid)) view.snapshot.autoscaler = *scaler;
   for (const auto& pod : view.snapshot.pods) {
     if (outside_watch_.contains(pod->uid)) {
       view.probes.push_back({core::Kind::kPod, pod->name, pod->uid});

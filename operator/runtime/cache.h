@@ -32,7 +32,7 @@ struct Probe {
   std::string uid;
 };
 
-// What the watches tell of jobs, pods and Services, indexed by owner and by name. Thread-safe; the
+// What the watches tell of jobs and their children, indexed by owner and by name. Thread-safe; the
 // objects handed out never change.
 //
 // `scope` is the namespace that a watch covers, "" for all. Objects older than what is held (by
@@ -48,9 +48,15 @@ class Cache {
                                const std::string& resource_version);
   std::vector<Touched> Replace(const std::string& scope, std::vector<core::Service> services,
                                const std::string& resource_version);
+  std::vector<Touched> Replace(const std::string& scope, std::vector<core::PodGroup> groups,
+                               const std::string& resource_version);
+  std::vector<Touched> Replace(const std::string& scope, std::vector<core::Autoscaler> scalers,
+                               const std::string& resource_version);
   std::vector<Touched> Apply(const std::string& scope, core::Job job, bool deleted);
   std::vector<Touched> Apply(const std::string& scope, core::Pod pod, bool deleted);
   std::vector<Touched> Apply(const std::string& scope, core::Service service, bool deleted);
+  std::vector<Touched> Apply(const std::string& scope, core::PodGroup group, bool deleted);
+  std::vector<Touched> Apply(const std::string& scope, core::Autoscaler scaler, bool deleted);
   void Advance(core::Kind kind, const std::string& scope, const std::string& resource_version);
 
   // From GETs. An object that the watch does not hold is taken to live outside it, until the watch
@@ -94,7 +100,8 @@ class Cache {
   // Follow one change of a store; append the jobs that it concerns.
   void Changed(const Change<StoredJob>& change, bool listed, std::vector<Touched>& touched);
   void Changed(const Change<core::Pod>& change, bool listed, std::vector<Touched>& touched);
-  void Changed(const Change<core::Service>& change, bool listed, std::vector<Touched>& touched);
+  template <class T>  // of any other kind
+  void Changed(const Change<T>& change, bool listed, std::vector<Touched>& touched);
   template <class T>
   std::vector<Touched> ReplaceIn(Store<T>& store, core::Kind kind, const std::string& scope,
                                  std::vector<T> objects, const std::string& resource_version);
@@ -120,6 +127,8 @@ class Cache {
   Store<StoredJob> jobs_;
   Store<core::Pod> pods_;
   Store<core::Service> services_;
+  Store<core::PodGroup> pod_groups_;
+  Store<core::Autoscaler> autoscalers_;
   std::map<core::Kind, Progress> progress_;
   std::unordered_map<std::string, core::JobKey> job_by_uid_;
   // Of live, unfinished jobs: job uid -> pod name -> how it was last seen.

@@ -259,9 +259,6 @@ Outcome::End Controller::Act(core::Snapshot& snapshot, Memory& memory, std::stop
 
 bool Controller::Remember(Memory& memory, const Outcome& outcome) const {
   for (const auto& [kind, version] : outcome.written) {
-    if (kind != core::Kind::kJob && kind != core::Kind::kPod && kind != core::Kind::kService) {
-      continue;  // not watched
-    }
     std::string& newest = memory.written[kind];
     if (Revision(version) > Revision(newest)) newest = version;
     memory.written_at = clock_();

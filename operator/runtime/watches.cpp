@@ -94,41 +94,45 @@ class TypedFeed : public Feed {
 
 }  // namespace
 
-std::unique_ptr<Feed> MakeJobFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                  std::shared_ptr<spdlog::logger> log) {
-  return std::make_unique<TypedFeed<core::Job>>(core::Kind::kJob, core::DecodeJob, scope, cache,
-                                                queue, std::move(log));
-}
-
-std::unique_ptr<Feed> MakePodFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                  std::shared_ptr<spdlog::logger> log) {
-  return std::make_unique<TypedFeed<core::Pod>>(core::Kind::kPod, core::DecodePod, scope, cache,
-                                                queue, std::move(log));
-}
-
-std::unique_ptr<Feed> MakeServiceFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                      std::shared_ptr<spdlog::logger> log) {
-  return std::make_unique<TypedFeed<core::Service>>(core::Kind::kService, core::DecodeService,
-                                                    scope, cache, queue, std::move(log));
-}
-
-Watches::Watches(kube::Client& client, const std::vector<std::string>& namespaces, Cache& cache,
-                 WorkQueue& queue, std::shared_ptr<spdlog::logger> log) {
-  auto start = [&](core::Kind kind, const std::string& ns, std::unique_ptr<Feed> feed) {
-    kube::ReflectorOptions options;
-    options.resource = ResourceOf(kind, "");
-    options.ns = ns;
-    if (kind != core::Kind::kJob) options.label_selector = kChildSelector;
-    threads_.emplace_back([&client, options, sink = feed.get()](std::stop_token stop) {
-      kube::RunReflector(client, options, *sink, std::move(stop));
-    });
-    feeds_.push_back(std::move(feed));
+std::unique_ptr<Feed> MakeFeed(core::Kind kind, const std::string& scope, Cache& cache,
+                               WorkQueue& queue, std::shared_ptr<spdlog::logger> log) {
+  auto make = [&](auto decode) -> std::unique_ptr<Feed> {
+    using View = std::decay_t<decltype(*decode(std::string_view()))>;
+    return std::make_unique<TypedFeed<View>>(kind, decode, scope, cache, queue, std::move(log));
   };
+  switch (kind) {
+    case core::Kind::kJob:
+      return make(core::DecodeJob);
+    case core::Kind::kPod:
+      return make(core::DecodePod);
+    case core::Kind::kService:
+      return make(core::DecodeService);
+    case core::Kind::kPodGroup:
+      return make(core::DecodePodGroup);
+    case core::Kind::kAutoscaler:
+      return make(core::DecodeAutoscaler);
+  }
+  return nullptr;
+}
+
+Watches::Watches(kube::Client& client, const std::vector<std::string>& namespaces,
+                 const std::string& gang_scheduler, Cache& cache, WorkQueue& queue,
+                 std::shared_ptr<spdlog::logger> log) {
+  std::vector<core::Kind> kinds{core::Kind::kJob, core::Kind::kPod, core::Kind::kService,
+                                core::Kind::kAutoscaler};
+  if (!gang_scheduler.empty()) kinds.push_back(core::Kind::kPodGroup);
   const std::vector<std::string> all{""};
   for (const std::string& ns : namespaces.empty() ? all : namespaces) {
-    start(core::Kind::kJob, ns, MakeJobFeed(ns, cache, queue, log));
-    start(core::Kind::kPod, ns, MakePodFeed(ns, cache, queue, log));
-    start(core::Kind::kService, ns, MakeServiceFeed(ns, cache, queue, log));
+    for (core::Kind kind : kinds) {
+      kube::ReflectorOptions options;
+      options.resource = ResourceOf(kind, gang_scheduler);
+      options.ns = ns;
+      if (kind != core::Kind::kJob) options.label_selector = kChildSelector;
+      feeds_.push_back(MakeFeed(kind, ns, cache, queue, log));
+      threads_.emplace_back([&client, options, sink = feeds_.back().get()](std::stop_token stop) {
+        kube::RunReflector(client, options, *sink, std::move(stop));
+      });
+    }
   }
 }
 

@@ -29,20 +29,17 @@ class Feed : public kube::Sink {
 };
 
 // `scope` is the namespace that the reflector covers, "" for all. All arguments outlive the feed.
-std::unique_ptr<Feed> MakeJobFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                  std::shared_ptr<spdlog::logger> log);
-std::unique_ptr<Feed> MakePodFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                  std::shared_ptr<spdlog::logger> log);
-std::unique_ptr<Feed> MakeServiceFeed(const std::string& scope, Cache& cache, WorkQueue& queue,
-                                      std::shared_ptr<spdlog::logger> log);
+std::unique_ptr<Feed> MakeFeed(core::Kind kind, const std::string& scope, Cache& cache,
+                               WorkQueue& queue, std::shared_ptr<spdlog::logger> log);
 
-// The reflectors of jobs, pods and Services, a set for each namespace (none given: one set for all
-// namespaces), and the threads they run on.
+// The reflectors of jobs, pods, Services and autoscalers, with a gang scheduler also of PodGroups:
+// a set for each namespace (none given: one set for all namespaces), and the threads they run on.
 class Watches {
  public:
   // All outlive this object.
-  Watches(kube::Client& client, const std::vector<std::string>& namespaces, Cache& cache,
-          WorkQueue& queue, std::shared_ptr<spdlog::logger> log);
+  Watches(kube::Client& client, const std::vector<std::string>& namespaces,
+          const std::string& gang_scheduler, Cache& cache, WorkQueue& queue,
+          std::shared_ptr<spdlog::logger> log);
 
   // Every list has been taken in: decisions may begin.
   bool Synced() const;

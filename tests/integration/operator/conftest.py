@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from operator_rig import Cluster, Operator, ROOT, Stage
+from operator_rig import ROOT, Cluster, Stage
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +27,7 @@ def cluster(tmp_path_factory):
         "omitStages: [RequestReceived]\n"
         "rules:\n"
         "- level: Metadata\n"
-        '  userAgents: []\n'
-        "  verbs: [create, update, patch, delete, deletecollection]\n".replace(
-            "  userAgents: []\n", ""
-        )
+        "  verbs: [create, update, patch, delete, deletecollection]\n"
     )
     environment = dict(
         os.environ,
