@@ -57,15 +57,23 @@ base::Result<void> Credentials::Refresh(File& file) {
 
 base::Result<void> Credentials::RefreshPlugin(steady_clock::time_point now) {
   if (!config_.exec || (plugin_until_ && now < *plugin_until_)) return {};
-  auto credential = RunExecPlugin(*config_.exec, config_, std::chrono::system_clock::now());
-  if (!credential.ok()) return credential.error();
-  plugin_token_ = credential->token;
-  if (!credential->client_cert.empty()) {
-    cert_.text = credential->client_cert;
-    key_.text = credential->client_key;
+  if (!plugin_ran_at_ || now - *plugin_ran_at_ >= kLookEvery) {
+    plugin_ran_at_ = now;
+    plugin_error_.reset();
+    auto credential = RunExecPlugin(*config_.exec, config_, std::chrono::system_clock::now());
+    if (credential.ok()) {
+      plugin_token_ = credential->token;
+      if (!credential->client_cert.empty()) {
+        cert_.text = credential->client_cert;
+        key_.text = credential->client_key;
+      }
+      plugin_until_ =
+          credential->lifetime ? now + *credential->lifetime : steady_clock::time_point::max();
+    } else {
+      plugin_error_ = credential.error();
+    }
   }
-  plugin_until_ =
-      credential->lifetime ? now + *credential->lifetime : steady_clock::time_point::max();
+  if (plugin_error_) return *plugin_error_;
   return {};
 }
 

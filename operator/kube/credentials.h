@@ -20,9 +20,9 @@ struct Identity {
 };
 
 // Reads a Config's files, again when their modification time or size changes (looked at once a
-// second at most), and runs its credential plugin when the credential that it gave has expired.
-// What can't be read any more keeps its last value. Thread-safe; a plugin that runs holds up other
-// callers.
+// second at most), and runs its credential plugin when the credential that it gave has expired
+// (once a second at most). What can't be read any more keeps its last value. Thread-safe; a plugin
+// that runs holds up other callers.
 class Credentials {
  public:
   explicit Credentials(const Config& config);
@@ -52,7 +52,9 @@ class Credentials {
   Identity identity_;
   std::string plugin_token_;
   std::optional<std::chrono::steady_clock::time_point> looked_at_;
+  std::optional<std::chrono::steady_clock::time_point> plugin_ran_at_;
   std::optional<std::chrono::steady_clock::time_point> plugin_until_;  // not set: run it
+  std::optional<base::Error> plugin_error_;
 };
 
 }  // namespace kube

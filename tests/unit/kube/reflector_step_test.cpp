@@ -125,7 +125,9 @@ TEST(ReflectorStep, AnEndlessRoundOf410AndListIsSlowedDown) {
   milliseconds last{0};
   for (int i = 0; i < 5; ++i) {
     auto expired = Do(state, ErrorFrame(410));
-    if (i > 0) EXPECT_GT(expired.wait, last) << i;
+    if (i > 0) {
+      EXPECT_GT(expired.wait, last) << i;
+    }
     last = expired.wait;
     state = Do(expired.next, input::Page{"7", ""}).next;
     state = Do(state, input::Opened{}).next;
