@@ -35,7 +35,8 @@ struct CreateError {
   int tries = 1;
 };
 
-// A pod of this job that is gone and has no successor yet, as it was last seen.
+// A pod of this job that is gone, is wanted and has no successor yet, as it was last seen. One that
+// was scaled away, at whatever moment, is none.
 struct DepartedPod {
   std::shared_ptr<const Pod> pod;
   TimePoint gone{};

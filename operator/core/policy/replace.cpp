@@ -25,13 +25,13 @@ void Note(JobStatus* status, LastFailure failure) {
 
 std::string Why(const Observation& seen, const Replica& replica) {
   if (replica.verdict) return Sentence(Describe(seen, replica));
-  return "Pod " + replica.name + (replica.pod != nullptr ? " is being deleted" : " was deleted");
+  return "Pod " + replica.name + (replica.pod != nullptr ? " is being deleted." : " was deleted.");
 }
 
 void StartRestarting(Draft* draft, const Replica& first, int count, const std::string& why) {
   const std::string message = "PyTorchJob " + draft->name() + " is restarting because " +
                               std::to_string(count) + " " + std::string(Name(first.type)) +
-                              " replica(s) failed. " + why + ".";
+                              " replica(s) failed. " + why;
   const bool already = draft->status.Is(kRestarting);
   Enter(&draft->status, kRestarting, kReasonRestarting, message, draft->now);
   if (!already) draft->transitions.push_back(Transition::kRestarted);
@@ -199,7 +199,7 @@ void UpdateProgress(Draft* draft, const Observation& seen) {
   if (status.Is(kRunning) && !replacing && !master_unknown && (has_master || !any_completed)) {
     for (const Replica& replica : seen.replicas) {
       if (replica.completed || replica.pod != nullptr) continue;
-      StartRestarting(draft, replica, 1, "Pod " + replica.name + " is gone");
+      StartRestarting(draft, replica, 1, "Pod " + replica.name + " is gone.");
       return;
     }
   }

@@ -115,7 +115,8 @@ std::string Sentence(const LastFailure& failure) {
     text += failure.reason.empty() ? " failed" : " failed (" + failure.reason + ")";
   }
   if (!failure.message.empty()) text += ": " + Truncated(failure.message, 512);
-  return text;
+  text.erase(text.find_last_not_of(" \n\r\t") + 1);  // the end of a traceback
+  return text.ends_with('.') ? text : text + ".";
 }
 
 }  // namespace core

@@ -42,7 +42,7 @@ seconds ReplacementDelay(int k);
 
 // For status.lastFailure and messages.
 LastFailure DescribeFailure(const Pod& pod, const std::string& training_container);
-// "Pod mnist-worker-0 exited with code 137 (OOMKilled)".
+// "Pod mnist-worker-0 exited with code 137 (OOMKilled)."
 std::string Sentence(const LastFailure& failure);
 
 }  // namespace core

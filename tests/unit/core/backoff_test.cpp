@@ -88,7 +88,7 @@ TEST_P(BackoffLimit, ACrashLoopHasFailedOnceMoreThanItRestarted) {
   EXPECT_TRUE(Failed(scene));
   EXPECT_EQ((*scene.Condition("Failed"))["message"],
             "Job mnist has failed because it has reached the specified backoff limit. Pod "
-            "mnist-worker-0 exited with code 1 (Error)");
+            "mnist-worker-0 exited with code 1 (Error).");
 }
 
 INSTANTIATE_TEST_SUITE_P(Limits, BackoffLimit, ::testing::Values(0, 1, 3));

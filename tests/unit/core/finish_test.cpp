@@ -117,7 +117,7 @@ TEST(Finish, ATerminatingPodKeepsTheService) {
 TEST(Finish, BackoffAndDeadlineSayWhy) {
   EXPECT_EQ((*End(kWays[2], "").Condition("Failed"))["message"],
             "Job mnist has failed because it has reached the specified backoff limit. Pod "
-            "mnist-worker-3 exited with code 137 (Error)");
+            "mnist-worker-3 exited with code 137 (Error).");
   Scene scene = End(kWays[3], "");
   const std::string message =
       "Job mnist has failed because it was active longer than specified deadline";

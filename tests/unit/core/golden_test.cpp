@@ -76,7 +76,8 @@ Snapshot ReadSnapshot(const fs::path& dir, TimePoint now, Options* options) {
     scene.create_errors.push_back({Kind::kPod, refused["name"], base::ErrorCode::kForbidden,
                                    refused["message"], now, refused.value("tries", 1)});
   }
-  for (const auto& [name, state] : more.value("nodes", Json::object()).items()) {
+  const Json nodes = more.value("nodes", Json::object());
+  for (const auto& [name, state] : nodes.items()) {
     scene.nodes[name] = ParseNodeState(state);
   }
   if (more.contains("podGroup")) scene.pod_group = Child(scene.job, more["podGroup"]);

@@ -46,6 +46,8 @@ class Scene {
   std::vector<Holder> holders;
   std::vector<CreateError> create_errors;
   std::map<std::string, NodeState> nodes;
+  // Set to make the operator remember its last write, which holds writes of counts back.
+  bool remembers_writes = false;
   std::optional<TimePoint> status_written;
   TimePoint now = kStart;
   Options options;
@@ -55,8 +57,9 @@ class Scene {
   // Decides and changes nothing.
   Plan Look() const;
   // Decides and carries it out. Expects what must hold after every pass: the same answer when asked
-  // twice, an empty plan when asked again, legal conditions in every status, and the same outcome
-  // when the operator dies after any prefix of the actions.
+  // twice, an empty plan when asked again (but that ReplicaFailure ends after creates that worked),
+  // legal conditions in every status, and the same outcome when the operator dies after any prefix
+  // of the actions.
   Plan Step();
   // Steps, with terminating pods and Services going away in between, until nothing is left to do.
   void Settle();
@@ -93,6 +96,7 @@ class Scene {
 
  private:
   Json& Status(const std::string& pod);
+  bool Wanted(const std::string& pod) const;
   void ExpectLegalStatus() const;
   void ExpectPrefixesConverge(const Plan& plan) const;
 

@@ -15,6 +15,7 @@ void Scene::Set(const std::string& pointer, Json value) {
   if (place == value) return;
   place = std::move(value);
   if (pointer.starts_with("/spec")) {
+    std::erase_if(departed_, [&](const auto& item) { return !Wanted(item.first); });
     job["metadata"]["generation"] = job["metadata"]["generation"].get<int>() + 1;
   }
 }

@@ -264,7 +264,7 @@ TEST(Progress, FailedOfAReplica) {
   scene.Step();
   const std::string message =
       "PyTorchJob mnist is failed because 2 Worker replica(s) failed. Pod mnist-worker-0 exited "
-      "with code 3 (Error)";
+      "with code 3 (Error).";
   ExpectCondition(scene, "Failed", "True", "PyTorchJobFailed", message, "2026-03-01T12:00:15Z");
   EXPECT_THAT(scene.NewEvents(), ElementsAre("Warning PyTorchJobFailed: " + message));
   EXPECT_EQ(scene.status()["replicaStatuses"]["Worker"]["failed"], 2);
@@ -280,7 +280,7 @@ TEST(Progress, TheMessageOfTheContainerIsQuoted) {
       "ValueError: no such file";
   scene.Step();
   EXPECT_THAT((*scene.Condition("Failed"))["message"].get<std::string>(),
-              ::testing::EndsWith("exited with code 1 (Error): ValueError: no such file"));
+              ::testing::EndsWith("exited with code 1 (Error): ValueError: no such file."));
   EXPECT_EQ(scene.status()["lastFailure"]["message"], "ValueError: no such file");
 }
 

@@ -72,6 +72,7 @@ TEST(Replace, DisruptionsAreDelayedAlike) {
 TEST(Replace, AFullNodeMakesFewerThanFivePodsAMinute) {
   Scene scene = Running();
   std::set<std::string> uids;
+  scene.Refuse(kWorker, "OutOfpods");
   for (const TimePoint stop = scene.now + seconds{60}; scene.now < stop;) {
     scene.Settle();
     uids.insert(scene.pods[kWorker]["metadata"]["uid"].get<std::string>());

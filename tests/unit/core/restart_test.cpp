@@ -251,15 +251,15 @@ TEST(Restart, TheEndOfAPod) {
 TEST(Restart, SentencesForUsers) {
   LastFailure failure;
   failure.pod = "p";
-  EXPECT_EQ(Sentence(failure), "Pod p failed");
+  EXPECT_EQ(Sentence(failure), "Pod p failed.");
   failure.reason = "Evicted";
-  EXPECT_EQ(Sentence(failure), "Pod p failed (Evicted)");
+  EXPECT_EQ(Sentence(failure), "Pod p failed (Evicted).");
   failure.exit_code = 137;
   failure.reason = "OOMKilled";
-  EXPECT_EQ(Sentence(failure), "Pod p exited with code 137 (OOMKilled)");
+  EXPECT_EQ(Sentence(failure), "Pod p exited with code 137 (OOMKilled).");
   failure.reason = "";
-  failure.message = "no space";
-  EXPECT_EQ(Sentence(failure), "Pod p exited with code 137: no space");
+  failure.message = "no space.\n";
+  EXPECT_EQ(Sentence(failure), "Pod p exited with code 137: no space.");
 }
 
 }  // namespace
