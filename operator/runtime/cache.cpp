@@ -90,6 +90,14 @@ void Cache::Changed(const Change<StoredJob>& change, bool listed, std::vector<To
   if (after) {
     job_by_uid_[after->uid] = after->key;
     if (after->deleting || after->status.Finished()) departed_.erase(after->uid);
+    // A replica that is scaled away and back starts anew.
+    if (auto it = departed_.find(after->uid); it != departed_.end()) {
+      std::erase_if(it->second, [&](const auto& item) {
+        const core::Pod& pod = *item.second.departed.pod;
+        return pod.index >= after->spec.Replicas(pod.type);
+      });
+      if (it->second.empty()) departed_.erase(it);
+    }
   }
   const bool by_user =
       !same || before->generation != after->generation || before->deleting != after->deleting;
@@ -104,7 +112,8 @@ void Cache::Changed(const Change<core::Pod>& change, bool listed, std::vector<To
   if (before && (!after || after->uid != before->uid)) {
     outside_watch_.erase(before->uid);
     const bool ours = deleted_by_us_.erase(before->uid) > 0;
-    if (LiveJob(before->owner_uid)) {
+    const auto job = LiveJob(before->owner_uid);
+    if (job && before->index < job->spec.Replicas(before->type)) {
       departed_[before->owner_uid][before->name] = {{before, clock_()},
                                                     after || ours || SeenEnding(*before)};
     }
