@@ -49,13 +49,17 @@ fi
 [[ $groups == *" python "* || $groups == *" cluster "* ]] || exit 0
 venv=$PTO_CACHE/venv
 requirements=$PTO_ROOT/tests/requirements.txt
-stamp=$(python3 -c 'import sys; print(sys.version)' | cat - "$requirements" | sha256sum | cut -c1-32)
+python=$(python3 -c 'import sys; print(sys.base_prefix, sys.version)')
+stamp=$({ echo "$python"; cat "$requirements"; } | sha256sum | cut -c1-32)
 if [ "$(cat "$venv/stamp" 2>/dev/null)" != "$stamp" ]; then
   echo "installing Python packages into $venv"
   mkdir -p "$PTO_CACHE"
   log=$PTO_CACHE/pip.log
+  # Made anew only for another Python: what uses the environment now goes on.
+  clear=
+  [ "$(cat "$venv/python" 2>/dev/null)" = "$python" ] || clear=--clear
   {
-    rm -rf "$venv" && python3 -m venv "$venv" &&
+    python3 -m venv $clear "$venv" && echo "$python" >"$venv/python" &&
       "$venv/bin/pip" install --disable-pip-version-check -r "$requirements"
   } >"$log" 2>&1 || {
     tail -n 15 "$log" >&2
