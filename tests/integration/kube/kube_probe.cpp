@@ -152,7 +152,7 @@ int Watch(kube::Client& client, const std::vector<std::string>& args, const sigs
   options.server_timeout = std::chrono::seconds(std::stoi(args[4]));
   return UntilSignal(signals, [&](std::stop_token stop) {
     const auto on_data = [](std::string_view block) {
-      Print({{"block", block.size()}, {"text", block.substr(0, 200)}});
+      Print({{"block", block.size()}, {"text", block.substr(0, 400)}});
       return true;
     };
     const auto ended = client.Watch(ParseResource(args[1]), args[2], options, on_data, stop);
