@@ -8,7 +8,12 @@ kubectl=${KUBECTL:-$PTO_BIN/kubectl}
 namespace=pytorch-operator
 
 "$kubectl" apply -f "$PTO_ROOT/crds/kubeflow.org_pytorchjobs.yaml"
-"$kubectl" wait --for=condition=Established --timeout=60s crd/pytorchjobs.kubeflow.org
+# Served at last, not only stored ("kubectl wait" fails while the CRD has no status at all).
+until=$((SECONDS + 60))
+until "$kubectl" get pytorchjobs --all-namespaces >/dev/null 2>&1; do
+  [ $SECONDS -lt $until ] || Die "the API server does not serve pytorchjobs 60 s after the CRD was applied; look at: kubectl describe crd pytorchjobs.kubeflow.org"
+  sleep 0.5
+done
 
 # The manifests of deploy/kustomize, with this image instead of the plain name.
 overlay=$PTO_ROOT/build/deploy
