@@ -23,7 +23,7 @@ groups=(build python images data)
 [ "$CLUSTER" = current ] || groups+=(cluster node)
 
 Compile() {
-  cmake --preset release && cmake --build --preset release --target pytorch-operator mnist-trainer
+  cmake --preset release && cmake --build --preset release -j"$(nproc)" --target pytorch-operator mnist-trainer
 }
 
 LibTorch() { PATH=$PTO_CACHE/venv/bin:$PATH tools/libtorch.sh; }
