@@ -135,6 +135,14 @@ void AfterEnd(Draft* draft) {
   const Condition* end = status.Find(status.Is(kSucceeded) ? kSucceeded : kFailed);
   const std::string reason = end->reason, message = end->message;
   if (!status.completion_time) status.completion_time = end->last_transition;
+  // training-operator left Restarting true beside the end.
+  for (const char* type : {kRunning, kRestarting, kSuspended}) {
+    const Condition* old = status.Find(type);
+    if (old != nullptr && old->status) {
+      const Condition left = *old;
+      SetCondition(&status, type, false, left.reason, left.message, draft->now);
+    }
+  }
   Leave(&status, kReplicaFailure, reason, message, draft->now);
   status.accounted.clear();
   Observation seen = Observe(draft->snapshot, status);

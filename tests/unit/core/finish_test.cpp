@@ -164,6 +164,18 @@ TEST(Finish, ACompletionTimeThatAnotherOperatorForgot) {
   EXPECT_EQ(scene.Look().look_again_at, kStart + seconds{1800});
 }
 
+TEST(Finish, WhatAnotherOperatorLeftTrueBesideTheEnd) {
+  Json job = MakeJob(true, 0);
+  job["status"] = FromYaml(R"({conditions: [
+      {type: Created, status: "True", lastTransitionTime: "2026-03-01T11:00:00Z"},
+      {type: Succeeded, status: "True", lastTransitionTime: "2026-03-01T11:30:00Z"},
+      {type: Restarting, status: "True", reason: R, lastTransitionTime: "2026-03-01T11:10:00Z"}]})");
+  Scene scene(job);
+  scene.Settle();
+  EXPECT_EQ(scene.conditions(), "[Created=T, Restarting=F, Succeeded=T]");
+  EXPECT_EQ((*scene.Condition("Restarting"))["reason"], "R");
+}
+
 TEST(Finish, TheDeadlineActsByItself) {
   Json job = MakeJob(true, 1);
   job["spec"]["runPolicy"]["activeDeadlineSeconds"] = 60;

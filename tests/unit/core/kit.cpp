@@ -249,7 +249,7 @@ void Scene::ExpectPrefixesConverge(const Plan& plan) const {
   for (size_t count = 0; count < plan.actions.size(); ++count) {
     Scene died = *this;
     for (size_t i = 0; i < count; ++i) died.Apply(plan.actions[i]);
-    died.ExpectLegalStatus();
+    if (count > 0) died.ExpectLegalStatus();  // what was there before may be of other making
     died.status_written.reset();
     const Plan rest = died.Look();
     for (const Action& action : rest.actions) died.Apply(action);
@@ -317,8 +317,10 @@ void Scene::RemoveTerminating() {
 
 bool Scene::Wanted(const std::string& pod) const {
   const auto replica = ParsePodName("mnist", pod);
-  return replica &&
-         replica->index < DecodeJob(job.dump()).value().spec.Replicas(replica->type);
+  if (!replica) return false;
+  const Json& specs = job["spec"]["pytorchReplicaSpecs"];
+  const std::string type(Name(replica->type));
+  return specs.contains(type) && replica->index < specs[type].value("replicas", 1);
 }
 
 void Scene::Remove(const std::string& pod) {
