@@ -105,7 +105,9 @@ Metrics::PassResult Controller::RunPass(const core::JobKey& key, std::stop_token
   Cache::View view = cache_.Look(key);
   if (!view.snapshot.job) {
     std::lock_guard lock(mutex_);
-    memories_.erase(key);
+    if (auto memory = memories_.extract(key)) {
+      Tell(key, memory.mapped().uid, memory.mapped().unanswered.TakeGone());
+    }
     queue_.LookAgainAt(key, std::nullopt);
     queue_.Forget(key);
     return Metrics::PassResult::kSuccess;
@@ -137,7 +139,7 @@ Metrics::PassResult Controller::RunPass(const core::JobKey& key, std::stop_token
       break;
   }
   memory.complained = false;
-  if (view.outside_watch) {
+  if (cache_.Look(key).outside_watch) {
     const core::TimePoint soon = clock_() + kOutsideWatchInterval;
     look_again_at = std::min(look_again_at.value_or(soon), soon);
   }
@@ -221,6 +223,7 @@ Outcome::End Controller::Act(core::Snapshot& snapshot, Memory& memory, std::stop
   const core::JobKey key = snapshot.job->key;
   std::vector<core::Done> done;
   Outcome outcome;
+  Tell(key, memory.uid, memory.unanswered.Take(snapshot));
   for (int round = 0; round < kMostRounds; ++round) {
     for (const auto& pod : snapshot.pods) {
       memory.create_errors.erase({core::Kind::kPod, pod->name});
@@ -248,7 +251,7 @@ Outcome::End Controller::Act(core::Snapshot& snapshot, Memory& memory, std::stop
       metrics_.JobTransition(key.ns, transition);
     }
     if (outcome.own_fields_kept) NoteOwnFields(*snapshot.job, *outcome.own_fields_kept);
-    if (outcome.end != Outcome::End::kDone || !news) break;
+    if (outcome.end != Outcome::End::kDone || !(news || outcome.found)) break;
   }
   for (const core::Event& event : core::ChildEvents(done)) {
     events_.Record(key, memory.uid, event);
@@ -263,8 +266,15 @@ bool Controller::Remember(Memory& memory, const Outcome& outcome) const {
     if (Revision(version) > Revision(newest)) newest = version;
     memory.written_at = clock_();
   }
-  if (outcome.wrote_status) memory.status_written = clock_();
+  if (outcome.wrote_status) {
+    memory.status_written = clock_();
+    memory.unanswered.StatusWritten();
+  }
   for (const auto& name : outcome.created) memory.create_errors.erase(name);
+  for (const core::Done& one : outcome.done) {
+    memory.unanswered.Answered(one.created, one.kind, one.name);
+  }
+  memory.unanswered.Add(outcome.unanswered);
   bool news = false;
   for (const core::CreateError& error : outcome.refused) {
     auto [it, added] = memory.create_errors.try_emplace({error.kind, error.name}, error);
@@ -278,6 +288,13 @@ bool Controller::Remember(Memory& memory, const Outcome& outcome) const {
     if (added && Refused(kept)) news = true;
   }
   return news;
+}
+
+void Controller::Tell(const core::JobKey& key, const std::string& uid,
+                      const Unanswered::Shown& shown) {
+  for (const core::Event& event : shown.events) events_.Record(key, uid, event);
+  for (core::Transition transition : shown.transitions) metrics_.JobTransition(key.ns, transition);
+  for (const core::Event& event : core::ChildEvents(shown.done)) events_.Record(key, uid, event);
 }
 
 void Controller::NoteOwnFields(const core::Job& job, bool kept) {

@@ -16,6 +16,7 @@
 #include "runtime/event_recorder.h"
 #include "runtime/metrics.h"
 #include "runtime/plan_runner.h"
+#include "runtime/unanswered.h"
 #include "runtime/work_queue.h"
 
 namespace runtime {
@@ -55,6 +56,7 @@ class Controller {
     std::map<core::Kind, std::string> written;  // resourceVersions that the watches must pass
     core::TimePoint written_at{};
     std::optional<core::TimePoint> status_written;
+    Unanswered unanswered;
     std::string conflict_version;  // the resourceVersion that a status write found outdated
     bool complained = false;       // its error is in the log
   };
@@ -72,6 +74,8 @@ class Controller {
                    std::optional<core::TimePoint>& look_again_at);
   // Keeps what the next pass must know. True when a refusal is new or reads otherwise.
   bool Remember(Memory& memory, const Outcome& outcome) const;
+  // Events and metrics of what a write whose answer was lost turns out to have done.
+  void Tell(const core::JobKey& key, const std::string& uid, const Unanswered::Shown& shown);
   void NoteOwnFields(const core::Job& job, bool kept);
   void Complain(const core::JobKey& key, Memory& memory, const std::string& at,
                 const base::Error& error);

@@ -70,6 +70,10 @@ bool IsTransient(ErrorCode code) {
   }
 }
 
+bool MayBeApplied(ErrorCode code) {
+  return code == ErrorCode::kTimeout || code == ErrorCode::kUnavailable;
+}
+
 // One run of one plan.
 class PlanRunner::Pass {
  public:
@@ -123,6 +127,7 @@ class PlanRunner::Pass {
     auto reply = api_.PatchStatus(key_, write.patch);
     if (!reply) {
       Fail(reply.error(), "write the status");
+      if (MayBeApplied(reply.error().code)) outcome_.unanswered.push_back(write);
       if (reply.error().code == ErrorCode::kConflict ||
           reply.error().code == ErrorCode::kNotFound) {
         outcome_.end = Outcome::End::kConflict;
@@ -216,12 +221,12 @@ class PlanRunner::Pass {
         Fail(error, "create " + std::string(core::Name(create.kind)) + " " + create.name);
       }
       if (error.code == ErrorCode::kCancelled) return;
+      if (MayBeApplied(error.code)) outcome_.unanswered.push_back(create);
       ended_.insert(create.kind);
       outcome_.refused.push_back(
           {create.kind, create.name, error.code, error.message, runner_.clock_(), 1});
       return;
     }
-    NoteVersion(create.kind, *reply);
     outcome_.created.emplace_back(create.kind, create.name);
     bool made = true;
     if (create.kind == Kind::kPod) {
@@ -230,7 +235,12 @@ class PlanRunner::Pass {
       made = pod.ok() && pod->labels_intact && !pod->deletion;
       if (pod && !made) runner_.cache_.Learn(*pod);
     }
-    if (made) outcome_.done.push_back({true, create.kind, create.name});
+    if (made) {
+      NoteVersion(create.kind, *reply);
+      outcome_.done.push_back({true, create.kind, create.name});
+    } else {
+      outcome_.found = true;
+    }
     Fold(create.kind, *reply);
   }
 
@@ -250,6 +260,7 @@ class PlanRunner::Pass {
       // Gone, or another object by now: done, silently.
       if (code != ErrorCode::kNotFound && code != ErrorCode::kConflict) {
         Fail(reply.error(), "delete " + std::string(core::Name(what.kind)) + " " + what.name);
+        if (MayBeApplied(code)) outcome_.unanswered.push_back(what);
         return;
       }
       Forget(what);

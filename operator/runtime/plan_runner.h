@@ -28,9 +28,11 @@ struct Outcome {
   std::vector<core::Event> events;
   std::vector<core::Transition> transitions;
   std::vector<core::CreateError> refused;
+  std::vector<core::Action> unanswered;                     // may have been applied
   std::vector<std::pair<core::Kind, std::string>> created;  // also those that were there already
   std::map<core::Kind, std::string> written;                // the newest resourceVersion a kind
   bool wrote_status = false;
+  bool found = false;  // a pod of the job that the cache had not: decide again
   // Whether the server kept our own status fields, if any were written.
   std::optional<bool> own_fields_kept;
 };
@@ -56,5 +58,7 @@ class PlanRunner {
 
 // Whether an error is the network's or the server's passing state, and no answer to the request.
 bool IsTransient(base::ErrorCode code);
+// Whether a write that ended so may have been applied all the same.
+bool MayBeApplied(base::ErrorCode code);
 
 }  // namespace runtime

@@ -149,7 +149,6 @@ def test_ttl_deletes_the_job(jobs):
 
 def test_deadline(jobs):
     jobs.create(pytorchjob("mnist", workers=1, run_policy={"activeDeadlineSeconds": 2}))
-    jobs.run_all("mnist")
     jobs.wait_state("mnist", "Failed")
     assert jobs.condition("mnist", "Failed")["reason"] == "DeadlineExceeded"
     jobs.wait_pods("mnist")

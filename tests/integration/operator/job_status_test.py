@@ -125,7 +125,7 @@ def test_completed_indexes_and_summary(jobs):
 
     def counted():
         worker = jobs.job("mnist")["status"]["replicaStatuses"]["Worker"]
-        return worker["completedIndexes"] == "0-1,3" and worker["active"] == 1
+        return worker["completedIndexes"] == "0,1,3" and worker["active"] == 1
 
     wait_for("the indexes", counted)
     jobs.set_pod("mnist-worker-2", "Succeeded")

@@ -24,8 +24,8 @@ PODS = "training.kubeflow.org/job-name"
 
 
 def wait_for(what, check, patience=PATIENCE):
-    """Calls `check` until it returns something true, and returns that. An ApiException or an
-    AssertionError counts as "not yet" and is shown when time is up."""
+    """Calls `check` until it returns something true, and returns that. A failed assertion or a
+    field that is not there counts as "not yet" and is shown when time is up."""
     end = time.monotonic() + patience
     last = None
     while True:
@@ -33,7 +33,7 @@ def wait_for(what, check, patience=PATIENCE):
             last = check()
             if last:
                 return last
-        except (AssertionError, KeyError, IndexError, kubernetes.client.ApiException) as error:
+        except (AssertionError, LookupError, TypeError, kubernetes.client.ApiException) as error:
             last = error
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain for {what}; last: {last!r}")
@@ -67,13 +67,14 @@ class Cluster:
 
     def apply_crd(self, path):
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=60s",
-                     "crd/pytorchjobs.kubeflow.org")  # fmt: skip
-        self.wait_jobs_served()
-
-    def wait_jobs_served(self):
+        wait_for("the CRD being established", self._established)
         wait_for("PyTorchJobs being served",
                  lambda: self.objects.list_cluster_custom_object(*GROUP, "pytorchjobs"))  # fmt: skip
+
+    def _established(self):
+        crd = self.definitions.read_custom_resource_definition("pytorchjobs.kubeflow.org")
+        conditions = crd.status.conditions or []
+        return any((c.type, c.status) == ("Established", "True") for c in conditions)
 
     def new_namespace(self, **labels):
         name = f"t{next(self._numbers)}-{uuid.uuid4().hex[:6]}"
@@ -251,15 +252,15 @@ class Stage:
         return {service.metadata.name: service for service in found.items}
 
     def wait_pods(self, job, *names):
-        """Waits until these are the job's pods, none terminating; the pods by name."""
+        """Waits until these and no others are the job's pods, none terminating; by name."""
 
         def check():
             pods = self.pods(job)
             live = {n for n, p in pods.items() if not p.metadata.deletion_timestamp}
             assert live == set(names) and len(pods) == len(live), f"pods: {sorted(pods)}"
-            return pods
+            return [pods]
 
-        return wait_for(f"the pods {', '.join(names) or '(none)'}", check)
+        return wait_for(f"the pods {', '.join(names) or '(none)'}", check)[0]
 
     def set_pod(self, name, phase, exit_code=None, restarts=0, reason="", container="pytorch"):
         """Plays the kubelet: a pod's phase, its container's end or its restarts."""
@@ -284,8 +285,13 @@ class Stage:
         self.core.patch_namespaced_pod_status(name, self.namespace, {"status": status})
 
     def set_pods(self, job, phase, **more):
+        """The same for all pods of a job that are not deleted meanwhile."""
         for name in self.pods(job):
-            self.set_pod(name, phase, **more)
+            try:
+                self.set_pod(name, phase, **more)
+            except kubernetes.client.ApiException as error:
+                if error.status != 404:
+                    raise
 
     def run_all(self, name):
         """Brings a new job to Running."""

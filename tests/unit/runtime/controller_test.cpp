@@ -110,7 +110,8 @@ struct World {
     return (*api_.Find(Kind::kJob, "ns", name))["status"];
   }
   Json Condition(const std::string& type) {
-    for (const Json& condition : Status()["conditions"]) {
+    const Json status = Status();
+    for (const Json& condition : status["conditions"]) {
       if (condition["type"] == type) return condition;
     }
     return {};
@@ -256,7 +257,9 @@ TEST_F(ControllerTest, ALostReplyMakesNoSecondPodAndOneEvent) {
 TEST_F(ControllerTest, AConflictEndsThePassWithoutEvents) {
   MakeJob();
   api_.Sync(process_->cache);
-  MakeJob();  // touched by a user; the watch has not told
+  Json job = *api_.Find(Kind::kJob, "ns", "mnist");
+  job["metadata"]["annotations"]["touched"] = "by a user; the watch has not told";
+  api_.Put(Kind::kJob, "ns", std::move(job));
   process_->controller.Pass({"ns", "mnist"}, {});
   EXPECT_THAT(api_.writes, IsEmpty());
   EXPECT_THAT(EventReasons(), IsEmpty());
@@ -264,7 +267,21 @@ TEST_F(ControllerTest, AConflictEndsThePassWithoutEvents) {
   // The watch is still late: the object is fetched once.
   process_->controller.Pass({"ns", "mnist"}, {});
   EXPECT_EQ(api_.Count("get PyTorchJob mnist"), 1);
-  EXPECT_EQ(api_.Names(Kind::kPod), kAllPods);
+  EXPECT_EQ(api_.Names(Kind::kPod), kAllPods) << testing::PrintToString(api_.calls);
+}
+
+TEST_F(ControllerTest, LabelsRemovedWhileNoOperatorRanArePutBack) {
+  MakeJob();
+  Settle();
+  Json pod = *api_.Find(Kind::kPod, "ns", "mnist-worker-0");
+  const Json labels = pod["metadata"]["labels"];
+  pod["metadata"]["labels"] = Json::object();
+  api_.Put(Kind::kPod, "ns", std::move(pod));
+  api_.writes.clear();
+  Restart();
+  PassOnce();
+  EXPECT_THAT(api_.writes, ElementsAre("patch Pod mnist-worker-0"));
+  EXPECT_EQ((*api_.Find(Kind::kPod, "ns", "mnist-worker-0"))["metadata"]["labels"], labels);
 }
 
 TEST_F(ControllerTest, LabelsThatWereRemovedArePutBackAndNoPodIsMade) {
