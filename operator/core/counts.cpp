@@ -102,9 +102,13 @@ AccountedPod* Account(JobStatus* status, const std::string& uid) {
 }
 
 void AccountRestarts(const Observation& seen, JobStatus* status) {
+  // Also pods that are not wanted now: scaled up again before they are gone, they are.
   std::unordered_set<std::string> present;
   for (const Replica& replica : seen.replicas) {
     if (replica.pod != nullptr) present.insert(replica.pod->uid);
+  }
+  for (const auto* others : {&seen.surplus, &seen.stale}) {
+    for (const Pod* pod : *others) present.insert(pod->uid);
   }
   std::erase_if(status->accounted,
                 [&](const AccountedPod& pod) { return !present.contains(pod.uid); });

@@ -71,6 +71,7 @@ struct Setup {
   bool job_scope = false;  // restartScope: Job
   bool elastic = false;
   bool service_per_replica = false;
+  bool runs = false;  // all pods run when the history begins
 };
 
 struct History {

@@ -57,6 +57,16 @@ core::Verdict Oracle::VerdictOf(const Pod& pod, const JobSpec& spec) const {
 void Oracle::Follow(const Snapshot& snapshot, const JobStatus& after, Truth* truth) const {
   const JobSpec& spec = snapshot.job->spec;
   const JobStatus& before = snapshot.job->status;
+  auto succeeded = [&](const Pod& pod) {
+    return pod.phase == PodPhase::kSucceeded && Current(pod, spec, after);
+  };
+  std::erase_if(truth->completed,
+                [&](const Index& index) { return index.second >= spec.Replicas(index.first); });
+  if (before.Finished()) {  // nothing is counted any more, but what runs on may still succeed
+    for (const auto& pod : snapshot.pods) {
+      if (succeeded(*pod)) truth->completed.insert({pod->type, pod->index});
+    }
+  }
   if (before.Finished() || spec.run_policy.suspend) return;
   if (before.start_time && before.start_time != after.start_time)
     truth->completed.clear();  // resumed
@@ -71,12 +81,12 @@ void Oracle::Follow(const Snapshot& snapshot, const JobStatus& after, Truth* tru
         });
     if (failure) ++truth->restart_count;
   }
-  std::erase_if(truth->completed,
-                [&](const Index& index) { return index.second >= spec.Replicas(index.first); });
+  for (const core::DepartedPod& gone : snapshot.departed) {
+    if (succeeded(*gone.pod)) truth->completed.insert({gone.pod->type, gone.pod->index});
+  }
   for (const auto& pod : snapshot.pods) {
-    if (!Current(*pod, spec, after)) continue;
-    if (pod->phase == PodPhase::kSucceeded) truth->completed.insert({pod->type, pod->index});
-    if (pod->deletion) continue;
+    if (succeeded(*pod)) truth->completed.insert({pod->type, pod->index});
+    if (!Current(*pod, spec, after) || pod->deletion) continue;
     Counted& counted = truth->counted[pod->uid];
     truth->restart_count += std::max(0, InPlace(*pod) - counted.restarts);
     counted.restarts = std::max(counted.restarts, InPlace(*pod));

@@ -68,7 +68,7 @@ class Oracle {
                      std::optional<TimePoint> timer, TimePoint now) const;
   void SettledObstacles(const core::Snapshot& snapshot, const Truth& truth,
                         std::optional<TimePoint> timer) const;
-  void SettledSuspended(const core::Snapshot& snapshot) const;
+  void SettledSuspended(const core::Snapshot& snapshot, bool counts_may_lag) const;
   void SettledFinished(const core::Snapshot& snapshot, std::optional<TimePoint> timer) const;
 
   const Cluster& cluster_;

@@ -16,11 +16,11 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 }
 
 // RapidCheck's sizes decide how long a history is.
-constexpr int kSizes = 60;
+constexpr int kSizes = 90;
 
 rc::Shrinkable<History> Generate(uint64_t seed) {
   static const auto kHistories = Histories();
-  return kHistories(rc::Random(seed), 5 + static_cast<int>(seed % kSizes));
+  return kHistories(rc::Random(seed), 10 + static_cast<int>(seed % kSizes));
 }
 
 // The smallest history that RapidCheck finds to fail.

@@ -37,7 +37,12 @@ World::World(const Setup& setup, OperatorModel::Log log)
       cluster_(setup, &clock_),
       kubelet_(&cluster_, &clock_),
       oracle_(&cluster_),
-      operator_(&cluster_, &oracle_, &clock_, log_) {}
+      operator_(&cluster_, &oracle_, &clock_, log_) {
+  for (int step = 0; setup.runs && step < 3; ++step) {
+    Settle();
+    kubelet_.StepAll(false);
+  }
+}
 
 void World::Note(const std::string& text) {
   if (log_) log_(text);
@@ -46,7 +51,7 @@ void World::Note(const std::string& text) {
 bool World::Finished() const { return cluster_.job != nullptr && cluster_.job->status.Finished(); }
 
 void World::Pass(int arg, int crash_after, Fault fault) {
-  static constexpr std::array<size_t, 4> kAmounts = {SIZE_MAX, 0, 1, 2};
+  static constexpr std::array<size_t, 4> kAmounts = {SIZE_MAX, SIZE_MAX, 0, 1};
   operator_.Deliver(kAmounts[arg % 4], kAmounts[arg / 4 % 4], kAmounts[arg / 16 % 4]);
   if (operator_.Due()) operator_.Pass(crash_after, fault, arg % 3);
 }
