@@ -43,8 +43,10 @@ void AddFlags(CLI::App& app, Raw& raw) {
       ->check(words({"conv3x3", "conv5x5"}));
   app.add_option("--dataset", raw.dataset, "mnist or fashion-mnist; default: the recipe's")
       ->check(words({"mnist", "fashion-mnist"}));
-  app.add_flag("--normalize,!--no-normalize", raw.normalize,
-               "shift and scale by MNIST's mean and deviation; default: the recipe's");
+  // Not bound to the optional itself: the parser would set it also when the flag is absent.
+  app.add_flag_function(
+      "--normalize,!--no-normalize", [&raw](int64_t count) { raw.normalize = count > 0; },
+      "shift and scale by MNIST's mean and deviation; default: the recipe's");
   app.add_option("--data", raw.data,
                  "directory of IDX files or torchvision's tree; default: the first of $MNIST_DATA, "
                  "./datasets, ../data, /datasets that holds the set");
