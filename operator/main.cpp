@@ -246,5 +246,9 @@ int main(int argc, char** argv) {
   log->info("pytorch-operator {} at {} (from {})", OPERATOR_VERSION, config->server,
             config->origin);
   Process process(flags, config->default_namespace, **transport, log);
-  return process.Run(signals);
+  const int code = process.Run(signals);
+  log->flush();
+  // Not through exit: threads of the HTTP library may still be inside OpenSSL, whose own exit handler
+  // would free what they use.
+  std::_Exit(code);
 }
