@@ -21,16 +21,16 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   uint32_t bits = 0;
   int count = 0;    // of bits that wait in `bits`
   int symbols = 0;  // sextets and padding
-  bool padded = false;
+  int padding = 0;
   for (const char c : text) {
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
     ++symbols;
     if (c == '=') {
-      padded = true;
+      ++padding;
       continue;
     }
     const int sextet = Sextet(c);
-    if (sextet < 0 || padded) return std::nullopt;
+    if (sextet < 0 || padding > 0) return std::nullopt;
     bits = (bits << 6) | static_cast<uint32_t>(sextet);
     count += 6;
     if (count >= 8) {
@@ -38,7 +38,7 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
       decoded.push_back(static_cast<char>((bits >> count) & 0xff));
     }
   }
-  if (symbols % 4 != 0 || count >= 6) return std::nullopt;
+  if (symbols % 4 != 0 || count >= 6 || padding > 2) return std::nullopt;
   return decoded;
 }
 

@@ -1,4 +1,5 @@
 #include <cpprest/http_client.h>
+#include <cpprest/producerconsumerstream.h>
 #include <netinet/tcp.h>
 #include <pplx/threadpool.h>
 #include <sys/socket.h>
@@ -71,6 +72,16 @@ class OutputBuffer : public concurrency::streams::streambuf<uint8_t> {
  public:
   explicit OutputBuffer(const std::shared_ptr<Exchange>& exchange) : streambuf(exchange) {}
 };
+
+// The library sends a request again by itself when the connection, kept from an earlier one, breaks
+// before the answer: it takes it for one that was closed meanwhile. But the server may have acted
+// on the request, and its time may have passed. It can't do so with a body that can't be rewound.
+concurrency::streams::istream ReadOnce(const std::string& body) {
+  concurrency::streams::producer_consumer_buffer<uint8_t> buffer(body.size());
+  buffer.putn_nocopy(reinterpret_cast<const uint8_t*>(body.data()), body.size()).get();
+  buffer.close(std::ios_base::out).get();
+  return buffer.create_istream();
+}
 
 class CpprestTransport : public Transport {
  public:
@@ -249,7 +260,9 @@ class CpprestTransport : public Transport {
       headers.add("Accept", "application/json");
       headers.add("User-Agent", "pytorch-operator");
       if (!token.empty()) headers.add("Authorization", "Bearer " + token);
-      if (!request.body.empty()) message.set_body(request.body, request.content_type);
+      if (!request.body.empty()) {
+        message.set_body(ReadOnce(request.body), request.body.size(), request.content_type);
+      }
       message.set_response_stream(
           concurrency::streams::basic_ostream<uint8_t>(OutputBuffer(flight.exchange)));
       const auto exchange = flight.exchange;
@@ -290,6 +303,9 @@ class CpprestTransport : public Transport {
   static base::Error Explain(const std::exception& e, const std::string& server,
                              const TlsContext* tls) {
     std::string message = server + ": " + e.what();
+    if (message.find("rewind") != std::string::npos) {  // see ReadOnce
+      message = server + ": the connection was closed before the answer";
+    }
     if (tls != nullptr && message.find("handshake") != std::string::npos) {
       if (const auto why = tls->LastVerifyError(); !why.empty()) {
         message = server + ": the server's certificate is not trusted: " + why;

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cctype>
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -28,6 +29,7 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kPatience{
     15};  // for a request to come, and for an answer to be taken
+constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr size_t kMaxHeader = 16 << 10;
 constexpr size_t kMaxBody = 64 << 10;  // bodies are read and ignored
 constexpr size_t kMaxConnections = 128;
@@ -118,7 +120,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
 class BeastServer : public Server {
  public:
-  explicit BeastServer(Handler handler) : handler_(std::move(handler)), acceptor_(context_) {}
+  explicit BeastServer(Handler handler)
+      : handler_(std::move(handler)), acceptor_(context_), pause_(context_) {}
   ~BeastServer() override { context_.stop(); }
 
   error_code Listen(const Tcp::endpoint& endpoint) {
@@ -148,7 +151,14 @@ class BeastServer : public Server {
   void Accept() {
     acceptor_.async_accept([this](error_code error, Tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && open_ < kMaxConnections) {
+      if (error) {  // such as no file descriptor left: it lasts, so not again at once
+        pause_.expires_after(kAcceptPause);
+        pause_.async_wait([this](error_code stopped) {
+          if (!stopped) Accept();
+        });
+        return;
+      }
+      if (open_ < kMaxConnections) {
         std::make_shared<Session>(std::move(socket), handler_, open_)->Read();
       }
       Accept();
@@ -159,6 +169,7 @@ class BeastServer : public Server {
   size_t open_ = 0;  // sessions; used by thread_ only, and by ~io_context after it has ended
   asio::io_context context_{1};
   Tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
   int port_ = 0;
   std::jthread thread_;
 };

@@ -66,7 +66,8 @@ base::Result<ServerAddress> ParseServerAddress(const std::string& url) {
     address.port = std::stoi(port);
   }
   const std::string scheme = address.https ? "https://" : "http://";
-  const std::string port_text = ":" + std::to_string(address.port);
+  std::string port_text(":");
+  port_text.append(std::to_string(address.port));
   address.library_uri = scheme + address.host + port_text + address.path;
   if (brackets) address.host_header.append("[").append(address.host).append("]").append(port_text);
   return address;

@@ -41,7 +41,7 @@ TEST(ExecCredential, KnowsWhenItEnds) {
 }
 
 TEST(ExecCredential, RefusesWhatIsNone) {
-  for (const std::string text :
+  for (const std::string& text :
        {std::string(), std::string("x"), std::string("[]"), Printed("{}"), Printed("1"),
         Printed(R"({"token":1})"), Printed(R"({"clientCertificateData":"C"})")}) {
     const auto credential = ParseExecCredential(text, kNow);

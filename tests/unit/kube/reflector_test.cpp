@@ -61,7 +61,7 @@ struct Outcome {
   std::vector<std::string> paths;
 };
 
-Outcome Run(RecordingTransport& transport, size_t enough) {
+Outcome Follow(RecordingTransport& transport, size_t enough) {
   Client client(transport, {.retries = 0});
   std::stop_source stop;
   RecordingSink sink(enough, stop);
@@ -76,7 +76,7 @@ TEST(Reflector, GathersPagesAndWatchesFromTheirVersion) {
   transport.Answer(200, List("7", R"({"a":1},{"b":2})", "t1"));
   transport.Answer(200, List("7", R"({"c":3})"));
   transport.AnswerWatch({.blocks = {Frame("ADDED", Object("d", "8"))}, .until_stop = true});
-  const auto outcome = Run(transport, 3);
+  const auto outcome = Follow(transport, 3);
   EXPECT_THAT(outcome.log, ElementsAre(R"(replace@7 {"a":1} {"b":2} {"c":3})",
                                        "apply0 " + Object("d", "8"), "progress@8"));
   ASSERT_EQ(outcome.paths.size(), 3u);
@@ -94,7 +94,7 @@ TEST(Reflector, ManySmallPagesKeepTheirObjects) {
                               std::string(i < 49 ? "t" : "") + R"("},"items":[)" + item + "]}");
     expected += " " + item;
   }
-  EXPECT_THAT(Run(transport, 1).log, ElementsAre(expected));
+  EXPECT_THAT(Follow(transport, 1).log, ElementsAre(expected));
 }
 
 TEST(Reflector, LinesMayBeSplitAnywhere) {
@@ -106,7 +106,7 @@ TEST(Reflector, LinesMayBeSplitAnywhere) {
   RecordingTransport::Watch watch{.until_stop = true};
   for (const char c : frames) watch.blocks.emplace_back(1, c);
   transport.AnswerWatch(watch);
-  EXPECT_THAT(Run(transport, 6).log,
+  EXPECT_THAT(Follow(transport, 6).log,
               ElementsAre("replace@7", "apply0 " + Object("}{\\\"", "8"), "progress@8",
                           "apply1 " + Object("b", "9"), "progress@9", "progress@12"));
 }
@@ -118,7 +118,7 @@ TEST(Reflector, ResumesFromTheLastVersion) {
   transport.AnswerWatch({.blocks = {Frame("DELETED", Object("a", "21"))},
                          .result = base::Error{ErrorCode::kUnavailable, "reset", {}}});
   transport.AnswerWatch({.blocks = {Frame("ADDED", Object("b", "22"))}, .until_stop = true});
-  const auto outcome = Run(transport, 8);
+  const auto outcome = Follow(transport, 8);
   ASSERT_EQ(outcome.paths.size(), 4u);
   EXPECT_THAT(outcome.paths[2], HasSubstr("resourceVersion=20&"));
   EXPECT_THAT(outcome.paths[3], HasSubstr("resourceVersion=21&"));
@@ -139,7 +139,7 @@ TEST(Reflector, ListsAgainAfter410InEitherForm) {
       transport.AnswerWatch({.result = HttpResponse{410, {}, "{}"}});
     }
     transport.Answer(200, List("30", ""));
-    EXPECT_THAT(Run(transport, 2).log, ElementsAre("replace@7", "replace@30")) << inside;
+    EXPECT_THAT(Follow(transport, 2).log, ElementsAre("replace@7", "replace@30")) << inside;
   }
 }
 
@@ -149,8 +149,8 @@ TEST(Reflector, GarbageIsFollowedByAListNotByMoreOfTheStream) {
     transport.Answer(200, List("7", ""));
     transport.AnswerWatch({.blocks = {garbage + Frame("ADDED", Object("late", "8"))}});
     transport.Answer(200, List("9", ""));
-    EXPECT_THAT(Run(transport, 3).log,
-                ElementsAre("replace@7", HasSubstr("no event"), "replace@9"));
+    EXPECT_THAT(Follow(transport, 4).log,
+                ElementsAre("replace@7", HasSubstr("no event"), "replace@9", "back"));
   }
 }
 
@@ -162,7 +162,7 @@ TEST(Reflector, A5MegabyteObjectComesThrough) {
   const std::string line = Frame("ADDED", huge);
   for (size_t at = 0; at < line.size(); at += 16000) watch.blocks.push_back(line.substr(at, 16000));
   transport.AnswerWatch(watch);
-  EXPECT_THAT(Run(transport, 3).log, ElementsAre("replace@7", "apply0 " + huge, "progress@8"));
+  EXPECT_THAT(Follow(transport, 3).log, ElementsAre("replace@7", "apply0 " + huge, "progress@8"));
 }
 
 TEST(Reflector, ALineWithoutEndIsGivenUp) {
@@ -172,14 +172,15 @@ TEST(Reflector, ALineWithoutEndIsGivenUp) {
   for (int i = 0; i < 70; ++i) watch.blocks.emplace_back(1 << 20, 'x');
   transport.AnswerWatch(watch);
   transport.Answer(200, List("9", ""));
-  EXPECT_THAT(Run(transport, 3).log, ElementsAre("replace@7", HasSubstr("MiB"), "replace@9"));
+  EXPECT_THAT(Follow(transport, 4).log,
+              ElementsAre("replace@7", HasSubstr("MiB"), "replace@9", "back"));
 }
 
 TEST(Reflector, AListThatIsNoneIsAskedForAgain) {
   RecordingTransport transport;
   transport.Answer(200, "<html>login</html>");
   transport.Answer(200, List("7", ""));
-  EXPECT_THAT(Run(transport, 3).log, ElementsAre(HasSubstr("<html>"), "replace@7", "back"));
+  EXPECT_THAT(Follow(transport, 3).log, ElementsAre(HasSubstr("<html>"), "replace@7", "back"));
 }
 
 TEST(Reflector, APageThatExpiresDropsThoseBefore) {
@@ -189,7 +190,7 @@ TEST(Reflector, APageThatExpiresDropsThoseBefore) {
   transport.Answer(200, List("8", R"({"new":1})", "t"));
   transport.Answer(410, "{}");
   transport.Answer(200, List("9", R"({"newer":1})"));
-  const auto outcome = Run(transport, 1);
+  const auto outcome = Follow(transport, 1);
   EXPECT_THAT(outcome.log, ElementsAre(R"(replace@9 {"newer":1})"));
   ASSERT_EQ(outcome.paths.size(), 5u);
   EXPECT_THAT(outcome.paths[2], HasSubstr("limit=500"));
