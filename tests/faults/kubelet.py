@@ -13,11 +13,13 @@ def now():
 
 class Kubelet:
     """Pods are bound and run as soon as they exist, unless their name is in `held`; they end when
-    `exits` has a code for (name, incarnation); terminating ones go at once."""
+    `exits` has a code for (name, incarnation); terminating ones go at once, unless their name is
+    in `lingering`."""
 
     def __init__(self, world):
         self.world = world
         self.held = set()
+        self.lingering = set()
         self.exits = {}
         self._asked = set()  # (uid, action): done or under way
 
@@ -36,6 +38,12 @@ class Kubelet:
             self.exits[name, incarnation] = code
         self.world.notify()
 
+    def release(self):
+        """Nothing is held and nothing lingers any more."""
+        self.held.clear()
+        self.lingering.clear()
+        self.world.notify()
+
     def _look(self):
         world = self.world
         gone_jobs = {uid for (r, _), uids in world.gone.items() if r == "pytorchjobs" for uid in uids}
@@ -50,7 +58,8 @@ class Kubelet:
     def _look_at(self, pod):
         meta, phase = pod["metadata"], pod["status"].get("phase", "Pending")
         if "deletionTimestamp" in meta:
-            self._once(pod, "remove", self._remove(pod))
+            if meta["name"] not in self.lingering:
+                self._once(pod, "remove", self._remove(pod))
         elif meta["name"] in self.held:
             return
         elif "nodeName" not in pod["spec"]:

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import itertools
 import pathlib
+import secrets
 from collections.abc import Callable
 
 from faultproxy import Cut, Proxy, Rule, requests
@@ -11,11 +12,11 @@ from faultproxy import Cut, Proxy, Rule, requests
 from .kubelet import Kubelet
 from .process import Operator
 from .scenarios import job
-from .world import Stuck, is_true
+from .world import is_true
 
 LONGER_THAN_A_LEASE = 22  # seconds
 BEFORE = 3  # seconds of ordinary work
-PAUSE = 0.3  # between jobs
+PAUSE = 1.5  # between jobs
 
 
 @dataclasses.dataclass
@@ -27,7 +28,7 @@ class Candidate:
 
 
 async def killed(leader):
-    leader.operator.kill()
+    leader.operator.kill(again=False)
 
 
 async def terminated(leader):
@@ -93,7 +94,7 @@ class Election:
         self._certificates = certificates
         self._folder = pathlib.Path(folder)
         self._case = case
-        self._namespace = f"leaders-{number}"
+        self._namespace = f"leaders-{secrets.token_hex(2)}-{number}"
 
     async def run(self):
         """(lines that say what went wrong, seconds until another one wrote or None)."""
@@ -103,7 +104,7 @@ class Election:
         self.candidates = [await self._candidate(number) for number in (1, 2)]
         try:
             return await self._judge()
-        except (Stuck, RuntimeError, OSError) as error:
+        except (RuntimeError, OSError) as error:
             return [f"{self._case.name}: {type(error).__name__}: {error}"], None
         finally:
             for task in tasks:
@@ -111,6 +112,7 @@ class Election:
             await asyncio.gather(*tasks, return_exceptions=True)
             for candidate in self.candidates:
                 candidate.proxy.speak()
+                candidate.operator.go_on()
                 await candidate.operator.stop()
                 await candidate.proxy.close()
             self._cluster.forget(self.world)

@@ -17,13 +17,14 @@ class Tolerance:
     refusals: bool = False
 
 
-def job_outcome(job, loose, tolerance):
+def job_outcome(job, scenario, tolerance):
     status = job.get("status", {})
+    refusals = tolerance.refusals or scenario.racing
     conditions = [
         [c["type"], c["status"], c["reason"]]
         for c in status.get("conditions", [])
-        if not (loose and c["status"] == "False")
-        and not (tolerance.refusals and c["type"] in REFUSALS)
+        if not (scenario.loose and c["status"] == "False")
+        and not (refusals and c["type"] in REFUSALS)
     ]
     failure = status.get("lastFailure", {})
     return {
@@ -44,7 +45,7 @@ def event_counts(world, scenario, tolerance):
     """(reason, message) -> how often it was told."""
     counts = collections.Counter()
     for event in world.objects["events"].values():
-        if tolerance.refusals and event["reason"] in REFUSALS:
+        if (tolerance.refusals or scenario.racing) and event["reason"] in REFUSALS:
             continue
         message = event.get("message", "").replace(world.namespace, "NAMESPACE")
         if scenario.racing:
@@ -68,7 +69,7 @@ def outcome(world, scenario, tolerance):
         numbers["most of one name"] = max(pods)
     return {
         "jobs": {
-            name: job_outcome(job, scenario.loose, tolerance)
+            name: job_outcome(job, scenario, tolerance)
             for name, job in world.objects["pytorchjobs"].items()
         },
         "pods": {name: pod["status"]["phase"] for name, pod in sorted(world.objects["pods"].items())},
@@ -78,15 +79,22 @@ def outcome(world, scenario, tolerance):
     }
 
 
+def differ(path, expected, got):
+    """A line for each leaf that differs."""
+    if expected == got:
+        return
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key in [*expected, *(key for key in got if key not in expected)]:
+            yield from differ(f"{path}.{key}", expected.get(key), got.get(key))
+    else:
+        yield f"{path}: expected {json.dumps(expected)}, found {json.dumps(got)}"
+
+
 def differences(expected, got, tolerance):
     """Lines that say what differs; none when the run came to the same."""
-    lines = []
-    for part in expected:
-        if part == "events":
-            continue
-        if expected[part] != got[part]:
-            lines.append(f"{part}: expected {json.dumps(expected[part])}")
-            lines.append(f"{' ' * len(part)}       found {json.dumps(got[part])}")
+    lines = [
+        line for part in expected if part != "events" for line in differ(part, expected[part], got[part])
+    ]
     for event in sorted(expected["events"].keys() | got["events"].keys()):
         wanted, told = expected["events"].get(event, 0), got["events"].get(event, 0)
         if told > wanted or (told < wanted and not tolerance.events_lost):

@@ -9,9 +9,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(
     os.environ.get("OPERATOR_BIN", ROOT / "build" / "release" / "bin" / "pytorch-operator")
 )
+PATIENCE = 60  # seconds; on a busy machine everything is late
 
 
-class Ended(Exception):
+class Ended(RuntimeError):
     """The operator ended although nobody asked it to."""
 
 
@@ -60,31 +61,41 @@ class Operator:
                 self.restarts += 1
                 await self._spawn()
 
-    def kill(self):
-        """kill -9; it is started again."""
+    def kill(self, again=True):
+        """kill -9; it is started `again` unless that is not wanted."""
         if self._process.returncode is None and not self._killed:
             self._killed = True
+            self._stopping = not again
             self._process.kill()
 
     def pause(self):
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self):
-        self._process.send_signal(signal.SIGCONT)
+        if self._process.returncode is None:
+            self._process.send_signal(signal.SIGCONT)
+
+    async def _awake(self):
+        """Until the process has begun to log: before that it does not take signals."""
+        while self._process.returncode is None and not self._killed:
+            if self.log.read_bytes().count(b" pytorch-operator ") > self.restarts:
+                return
+            await asyncio.sleep(0.05)
 
     async def stop(self):
         """SIGTERM; its exit status. 0 also when it was killed just now."""
         async with self._spawning:
+            await self._awake()
             self._stopping = True
             if self._process.returncode is None:
                 self._process.terminate()
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 status = await self._process.wait()
                 return 0 if self._killed else status
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-            return "no end within 30 s of SIGTERM"
+            return f"no end within {PATIENCE} s of SIGTERM"
         finally:
             self._task.cancel()

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import pathlib
+import secrets
 import time
 
 from faultproxy import Proxy, Rule, requests
@@ -48,6 +49,7 @@ class Ring:
         self._folder = pathlib.Path(folder)
         self._flags = flags
         self._runs = 0
+        self._id = secrets.token_hex(2)  # another ring may have used this API server before
 
     async def reference(self, scenario):
         """Runs it without faults. Twice the same is not asked for: each point asks."""
@@ -80,13 +82,13 @@ class Ring:
                 await run.script()
                 failure = await run.comes_to(reference.outcome, point.tolerance)
                 failure = failure or await run.end()
-            except (Stuck, RuntimeError, OSError) as error:
+            except (RuntimeError, OSError) as error:
                 failure = [f"{type(error).__name__}: {error}"]
             return run.report(point.name, failure) if failure else None
 
     def next_name(self, scenario):
         self._runs += 1
-        return f"{scenario.name}-{self._runs}"
+        return f"{scenario.name}-{self._id}-{self._runs}"
 
 
 class Run:

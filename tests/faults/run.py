@@ -18,6 +18,7 @@ import collections
 import dataclasses
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,8 @@ def arguments(words=None):
     parser.add_argument("--leaders", action="store_true")
     parser.add_argument("--junit", help="file for the results, a test case a point")
     parser.add_argument("--parallel", type=int, default=8, help="runs at a time")
+    parser.add_argument("--kubeconfig", help="an administrator's, of an API server that has the CRD; "
+                        "default: one is brought up")  # fmt: skip
     parser.add_argument("--logs", help="folder for the logs of failed runs")
     parser.add_argument("point", nargs="*")
     return parser.parse_args(words)
@@ -74,9 +77,12 @@ def start_cluster(folder):
     kubectl = [KUBECTL, "--kubeconfig", kubeconfig]
     crd = ROOT / "crds" / "kubeflow.org_pytorchjobs.yaml"
     subprocess.run([*kubectl, "apply", "-f", crd], check=True, stdout=subprocess.DEVNULL)
-    established = ["--for=condition=Established", "--timeout=60s", "-f", crd]
-    subprocess.run([*kubectl, "wait", *established], check=True, stdout=subprocess.DEVNULL)
-    return kubeconfig
+    served = [*kubectl, "get", "--raw", "/apis/kubeflow.org/v1/pytorchjobs"]
+    for _ in range(300):
+        if subprocess.run(served, capture_output=True, check=False).returncode == 0:
+            return kubeconfig
+        time.sleep(0.1)
+    sys.exit("the API server does not serve pytorchjobs")
 
 
 def stop_cluster(folder):
@@ -100,7 +106,8 @@ def chosen_points(options, scenario, size):
 
 
 async def run_ring(options, kubeconfig, folder):
-    """Runs what was chosen: a Result for each point and case."""
+    """Runs what was chosen: a Result for each point and case. SIGTERM ends it and all it started."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
     upstream = faultproxy.Upstream(kubeconfig)
     cluster = Cluster(upstream)
     await cluster.start()
@@ -162,14 +169,17 @@ def main():
         sys.exit(f"no operator at {BINARY}: build it, or set OPERATOR_BIN")
     logs = pathlib.Path(options.logs or tempfile.mkdtemp(prefix="faults-"))
     logs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="faults-cluster-") as temporary:
-        folder = pathlib.Path(temporary) / "cluster"
-        try:
-            kubeconfig = start_cluster(folder)
-            begun = time.monotonic()
-            results = asyncio.run(run_ring(options, kubeconfig, logs))
-        finally:
-            stop_cluster(folder)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    begun = time.monotonic()
+    if options.kubeconfig:
+        results = asyncio.run(run_ring(options, options.kubeconfig, logs))
+    else:
+        with tempfile.TemporaryDirectory(prefix="faults-cluster-") as temporary:
+            folder = pathlib.Path(temporary) / "cluster"
+            try:
+                results = asyncio.run(run_ring(options, start_cluster(folder), logs))
+            finally:
+                stop_cluster(folder)
     if options.junit:
         write_junit(options.junit, results)
     kinds = collections.Counter(result.kind for result in results)

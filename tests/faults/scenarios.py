@@ -29,7 +29,8 @@ def job(workers=1, master=True, restart="OnFailure", **run_policy):
 @dataclasses.dataclass
 class Scenario:
     """`script(world, kubelet)` drives the job to its end. `loose`: conditions that have become false
-    and their events depend on how fast things go; `racing`: so do the numbers of what is made."""
+    depend on how fast things go; `racing`: so do the numbers of what is made, what is refused and how
+    often something is told."""
 
     name: str
     script: Callable
@@ -73,8 +74,10 @@ async def _(world, kubelet):
 
 @scenario("success-at-once", loose=True)
 async def _(world, kubelet):
+    # Nobody waits for the operator to see that they run.
+    await world.create("pytorchjobs", job(cleanPodPolicy="None"))
+    await world.until(lambda: len(world.objects["pods"]) == 2, "two pods")
     kubelet.exit(0, MASTER, worker(0))
-    await world.create("pytorchjobs", job(cleanPodPolicy="All"))
     await world.condition("Succeeded")
 
 
@@ -104,7 +107,12 @@ async def _(world, kubelet):
 async def _(world, kubelet):
     await world.create("pytorchjobs", job())
     await world.running("2/2")
+    # It terminates for as long as the operator needs to see that: of a pod that goes while no
+    # operator runs nothing is known.
+    kubelet.lingering.add(worker(0))
     await world.delete("pods", worker(0))
+    await world.condition("Restarting")
+    kubelet.release()
     await world.until(lambda: len(world.made["pods", worker(0)]) == 2, "a replacement")
     await world.running("2/2")
     kubelet.exit(0, worker(0), incarnation=2)
@@ -136,7 +144,9 @@ async def _(world, kubelet):
     await world.running("2/2")
     await edit(world, {"runPolicy": {"suspend": True}})
     await world.condition("Suspended")
-    await gone(world, MASTER, worker(0))
+    await world.until(
+        lambda: not world.objects["pods"] and not world.objects["services"], "no children"
+    )
     await edit(world, {"runPolicy": {"suspend": False}})
     await world.until(lambda: len(world.made["pods", MASTER]) == 2, "the Master again")
     await world.running("2/2")
@@ -237,7 +247,7 @@ async def _(world, kubelet):
     await world.create("pytorchjobs", job())
     await world.condition("ReplicaFailure")
     await world.delete("pods", worker(0))
-    kubelet.held.clear()
+    kubelet.release()
     await world.running("2/2")
     kubelet.exit(0, worker(0), incarnation=2)
     await finish(world, kubelet)

@@ -16,7 +16,7 @@ RESOURCES = {
 }
 
 
-class Stuck(Exception):
+class Stuck(RuntimeError):
     """A scenario waited in vain."""
 
 
