@@ -217,9 +217,18 @@ class Stage:
         )
 
     def delete(self, name, propagation=None):
+        """Returns when the name is free: with Orphan the job outlives its children's release."""
         self.cluster.objects.delete_namespaced_custom_object(
             *GROUP, self.namespace, "pytorchjobs", name, propagation_policy=propagation
         )
+        wait_for(f"the end of job {name}", lambda: self._gone(name))
+
+    def _gone(self, name):
+        try:
+            self.job(name)
+        except kubernetes.client.ApiException as e:
+            return e.status == 404
+        return False
 
     def condition(self, name, kind):
         """The condition of this type, or None."""
